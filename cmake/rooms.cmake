@@ -1,0 +1,25 @@
+# A room is a folder of src/; src/LAYERS holds their order. tb_room(NAME)
+# makes the object library tb_NAME that sees the rooms before it.
+file(STRINGS ${CMAKE_SOURCE_DIR}/src/LAYERS TB_LAYERS REGEX "^[a-z]+$")
+set(TB_ROOMS "")
+foreach(layer ${TB_LAYERS})
+    if(EXISTS ${CMAKE_SOURCE_DIR}/src/${layer})
+        list(APPEND TB_ROOMS ${layer})
+    endif()
+endforeach()
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+    ${CMAKE_SOURCE_DIR}/src/LAYERS)
+
+# The object files of a room and all rooms before it, for tests of one room.
+function(tb_rooms_up_to room out)
+    set(objects "")
+    foreach(r ${TB_ROOMS})
+        if(TARGET tb_${r})
+            list(APPEND objects $<TARGET_OBJECTS:tb_${r}>)
+        endif()
+        if(r STREQUAL room)
+            break()
+        endif()
+    endforeach()
+    set(${out} ${objects} PARENT_SCOPE)
+endfunction()

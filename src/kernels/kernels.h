@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* Serial inner loops behind one table per (dtype, instruction set). Every row
+ * is written once as scalar C in kern_template.h and compiled per instruction
+ * set; all of them give the reference's bits: 16 lanes, a fixed folding tree,
+ * no FMA, our own exp / tanh / erf. Kernels cannot fail. */
+#ifndef TB_KERNELS_KERNELS_H
+#define TB_KERNELS_KERNELS_H
+
+#include "base/base.h"
+
+/** Element-wise functions with one input (ops name them). */
+#define TB_UNARY_LIST(X)                                                       \
+    X(RELU, relu)                                                              \
+    X(GELU, gelu)           /* x Phi(x), by erf */                             \
+    X(GELU_TANH, gelu_tanh) /* Hendrycks and Gimpel 2016, the tanh form */     \
+    X(SILU, silu)                                                              \
+    X(SIGMOID, sigmoid)                                                        \
+    X(TANH, tanh)
+
+typedef enum tb_unary {
+#define TB_UNARY_ENUM(id, name) TB_UNARY_##id,
+    TB_UNARY_LIST(TB_UNARY_ENUM)
+#undef TB_UNARY_ENUM
+        TB_UNARY_COUNT
+} tb_unary;
+
+typedef enum tb_norm_kind { TB_NORM_LAYER, TB_NORM_RMS } tb_norm_kind;
+
+/** Primal inputs of a norm over rows of width d. gain and bias may be NULL.
+ * y = (x - mean) * rstd * gain + bias, rstd = 1/sqrt(var + eps), var divides
+ * by d; RMS: mean is 0 and var is the mean square. */
+typedef struct tb_k_norm {
+    tb_norm_kind kind;
+    const void *x;          /* [rows, d] */
+    const void *gain, *bias; /* [d] or NULL */
+    size_t rows, d;
+    double eps;
+} tb_k_norm;
+
+/** One AdamW update over n elements (Loshchilov and Hutter 2019). */
+typedef struct tb_k_adamw {
+    size_t n;
+    double lr, beta1, beta2, eps, decay;
+    double bias1, bias2; /* 1 - beta^t */
+    double grad_scale;   /* clipping factor, 1 if none */
+} tb_k_adamw;
+
+/** `void *` operands hold the table's dtype. t* outputs are overwritten, g*
+ * outputs are added to; y may be an input unless said otherwise. */
+typedef struct tb_kern {
+    tb_dtype dtype;
+    const char *isa; /* "ref", "avx2", "avx512", "wasm" */
+
+    /* n elements */
+    void (*add)(size_t n, const void *a, const void *b, void *y);
+    void (*sub)(size_t n, const void *a, const void *b, void *y);
+    void (*mul)(size_t n, const void *a, const void *b, void *y);
+    void (*mul_acc)(size_t n, const void *a, const void *b, void *y);
+    void (*scale)(size_t n, double c, const void *x, void *y);
+    void (*axpy)(size_t n, double c, const void *x, void *y); /* y += c x */
+    double (*dot)(size_t n, const void *a, const void *b);
+    double (*sum)(size_t n, const void *a);
+    void (*unary_fwd)(tb_unary f, size_t n, const void *x, void *y);
+    /* gx += gy f'(x); y must not be gx */
+    void (*unary_bwd)(tb_unary f, size_t n, const void *x, const void *gy,
+                      void *gx);
+    /* ty = tx f'(x) */
+    void (*unary_tan)(tb_unary f, size_t n, const void *x, const void *tx,
+                      void *ty);
+
+    /* rows of width d */
+    void (*row_add)(size_t rows, size_t d, const void *v, void *y); /* y+=v */
+    void (*row_mul)(size_t rows, size_t d, const void *x, const void *v,
+                    void *y); /* y = x (.) v */
+    /* acc[c] += sum over rows of x[r,c]; and of x[r,c] z[r,c] */
+    void (*col_sum)(size_t rows, size_t d, const void *x, double *acc);
+    void (*col_dot)(size_t rows, size_t d, const void *x, const void *z,
+                    double *acc);
+
+    /* stat: f64 [rows,2] = mean, rstd; needed by bwd and tan */
+    void (*norm_fwd)(const tb_k_norm *p, void *y, double *stat);
+    /* gx may be NULL; ggain, gbias are f64 [d] or NULL */
+    void (*norm_bwd)(const tb_k_norm *p, const double *stat, const void *gy,
+                     void *gx, double *ggain, double *gbias);
+    /* tx, tgain, tbias may be NULL (zero) */
+    void (*norm_tan)(const tb_k_norm *p, const double *stat, const void *tx,
+                     const void *tgain, const void *tbias, void *ty);
+
+    /* softmax of row r over its first min(n, first + r) columns (causal) or
+     * all n (first >= n); hidden columns become 0; s is [rows, ld], in place;
+     * a row with no visible column is all 0 */
+    void (*softmax_fwd)(size_t rows, size_t n, size_t ld, size_t first,
+                        double scale, void *s);
+    /* gs = scale * p (.) (gp - <gp, p>) over visible columns, 0 elsewhere; in
+     * place on gp; the tangent is the same map */
+    void (*softmax_bwd)(size_t rows, size_t n, size_t ld, size_t first,
+                        double scale, const void *p, void *gp);
+
+    /* cross-entropy of logits [rows, v] against target[rows] (int32; < 0:
+     * ignored). Adds each row's loss to *loss in row order, lse: f64 [rows] */
+    void (*xent_fwd)(size_t rows, size_t v, const void *logits,
+                     const int32_t *target, double *lse, double *loss);
+    /* glogits += scale * (softmax - onehot) */
+    void (*xent_bwd)(size_t rows, size_t v, const void *logits,
+                     const int32_t *target, const double *lse, double scale,
+                     void *glogits);
+    /* d loss along tlogits, added to *tloss */
+    void (*xent_tan)(size_t rows, size_t v, const void *logits,
+                     const int32_t *target, const double *lse,
+                     const void *tlogits, double *tloss);
+
+    void (*adamw)(const tb_k_adamw *p, void *w, const void *g, void *m,
+                  void *v);
+    /* number of elements that are nan or infinite */
+    size_t (*nonfinite)(size_t n, const void *x);
+    /* Euclidean length; f64 scales first so that it cannot overflow */
+    double (*norm2)(size_t n, const void *x);
+} tb_kern;
+
+/** tb_kern_get - the fastest table this CPU, OS and TB_ISA allow. */
+const tb_kern *tb_kern_get(const tb_ctx *ctx, tb_dtype dtype);
+
+/** tb_kern_isa - the table of one instruction set, or NULL if this machine
+ * or build lacks it; for tests and bench. */
+const tb_kern *tb_kern_isa(const char *isa, tb_dtype dtype);
+
+/** Every instruction set name the table knows, NULL-terminated. */
+extern const char *const tb_kern_isas[];
+
+/* --- matrix products ---------------------------------------------------- */
+
+/** C = alpha op(A) op(B) + beta C, row-major, op by ta / tb ('T' if true):
+ * op(A) is [m,k], op(B) is [k,n], C is [m,n]; ld* count elements. beta = 0
+ * never reads C. */
+typedef struct tb_gemm_args {
+    tb_dtype dtype;
+    bool ta, tb;
+    size_t m, n, k;
+    double alpha, beta;
+    const void *a, *b;
+    void *c;
+    size_t lda, ldb, ldc;
+} tb_gemm_args;
+
+/** tb_gemm - the live back end: oneDNN's dnnl_sgemm (f32), CBLAS (f64, and
+ * f32 where there is no oneDNN), else our own; always our own when the
+ * context is exact. Inside tb_parallel it runs on the calling thread. */
+void tb_gemm(tb_ctx *ctx, const tb_gemm_args *g);
+
+/** tb_gemm_ref - our own product: every element is the sum over k in
+ * increasing order, in the operands' type, no FMA; the same bits everywhere. */
+void tb_gemm_ref(const tb_gemm_args *g);
+
+/** tb_gemm_load - find and open the libraries now (else the first product
+ * does). Never fails: without a library our own code runs. */
+void tb_gemm_load(tb_ctx *ctx);
+
+/** tb_gemm_name - "oneDNN 2.6.3 (dnnl_sgemm)", ... for this dtype. */
+const char *tb_gemm_name(tb_ctx *ctx, tb_dtype dtype);
+
+#endif
