@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+/* Figures, tables and the report page. Plain numbers and labels go in, a
+ * scene or text comes out; every figure has an SVG and a terminal face.
+ *
+ * Rules shared by all calls: strings and arrays are read during the call and
+ * copied where they are kept; a NULL string means "none"; no output depends
+ * on locale, time or fonts, so equal input gives equal bytes. */
+#ifndef TOLLBOOTH_PICTURES_H
+#define TOLLBOOTH_PICTURES_H
+
+#include "tollbooth/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- text that grows ---------------------------------------------------- */
+
+/** Where SVG, HTML and terminal output goes; calls append to it. */
+typedef struct tb_text tb_text;
+
+tb_status tb_text_create(tb_ctx *ctx, tb_text **out);
+void tb_text_destroy(tb_text *t); /* NULL is fine */
+void tb_text_reset(tb_text *t);   /* back to empty */
+/** tb_text_str - the text, NUL-terminated; "" if empty. */
+const char *tb_text_str(const tb_text *t);
+size_t tb_text_len(const tb_text *t);
+
+enum { TB_SHOW_CHARS = 32 };
+
+/** tb_show_number - v as figures and tables print it: three significant
+ * digits, "0.707", "12.3", "1.3e-5", "1200", "nan", "-inf". Returns out. */
+char *tb_show_number(double v, char out[TB_SHOW_CHARS]);
+
+/** How terminal output looks. No escape sequences are ever written. */
+typedef struct tb_term {
+    int width;  /* columns, clipped to 40..200; 0 means 80 */
+    bool ascii; /* only bytes 0x20..0x7e and newline in what we draw */
+} tb_term;
+
+/* --- scene -------------------------------------------------------------- */
+
+/** Colour tokens (CSS variables with a light and a dark value each). */
+typedef enum tb_tone {
+    TB_TONE_NONE,    /* not painted; in a chart series: chosen by position */
+    TB_TONE_INK,     /* text */
+    TB_TONE_MUTED,   /* secondary text, axis lines */
+    TB_TONE_GRID,    /* grid lines */
+    TB_TONE_PAPER,   /* background */
+    TB_TONE_PANEL,   /* quiet background of a group */
+    TB_TONE_IN,      /* input x: blue */
+    TB_TONE_BOX,     /* branch: orange */
+    TB_TONE_LANE,    /* highway: green */
+    TB_TONE_TOLL,    /* norm: indigo */
+    TB_TONE_BAD,     /* fading backward signal, failure: red */
+    TB_TONE_TOTAL,   /* total gradient: grey */
+    TB_TONE_IN_SOFT, /* pale fills of the four above */
+    TB_TONE_BOX_SOFT,
+    TB_TONE_LANE_SOFT,
+    TB_TONE_TOLL_SOFT,
+    TB_TONE_COUNT
+} tb_tone;
+
+typedef enum tb_anchor { TB_START, TB_MIDDLE, TB_END } tb_anchor;
+typedef enum tb_dash { TB_SOLID, TB_DASHED, TB_DOTTED, TB_DASH_DOT } tb_dash;
+typedef enum tb_theme { TB_THEME_AUTO, TB_THEME_LIGHT, TB_THEME_DARK } tb_theme;
+
+/** How one item looks. Zero everywhere is a valid style. */
+typedef struct tb_style {
+    const char *role;  /* data-role, one of the drawing vocabulary */
+    const char *id;    /* unique within the scene */
+    const char *title; /* shown on hover, read by screen readers */
+    tb_tone fill, stroke;
+    double line;  /* stroke width, px; 0 means 1.5 */
+    tb_dash dash; /* of the stroke */
+    double round; /* corner radius of rects and polylines, px */
+    double alpha; /* opacity; 0 means 1 */
+    double size;  /* font size, px; 0 means 13 */
+    bool bold, italic, mono;
+    tb_anchor anchor; /* of text; y is the baseline */
+} tb_style;
+
+/** A list of drawn items, in drawing order. Drawing calls cannot fail on
+ * their own: the first failure (memory, a coordinate that is not finite)
+ * sticks and tb_scene_status and the back ends return it. */
+typedef struct tb_scene tb_scene;
+
+/** tb_scene_create - an empty picture of w x h px. `title` names it, `desc`
+ * states its message with numbers; both are required (TB_ERR_ARG). */
+tb_status tb_scene_create(tb_ctx *ctx, double w, double h, const char *title,
+                          const char *desc, tb_scene **out);
+void tb_scene_destroy(tb_scene *s); /* NULL is fine */
+tb_status tb_scene_status(const tb_scene *s);
+double tb_scene_width(const tb_scene *s);
+double tb_scene_height(const tb_scene *s);
+void tb_scene_resize(tb_scene *s, double w, double h);
+/** tb_scene_describe - replaces the description (known once drawn). */
+void tb_scene_describe(tb_scene *s, const char *desc);
+
+void tb_scene_rect(tb_scene *s, double x, double y, double w, double h,
+                   const tb_style *st);
+void tb_scene_line(tb_scene *s, double x1, double y1, double x2, double y2,
+                   const tb_style *st);
+/** tb_scene_path - n points xy[2i], xy[2i+1]; closed joins the last to the
+ * first. Corners are rounded by st->round. */
+void tb_scene_path(tb_scene *s, const double *xy, size_t n, bool closed,
+                   const tb_style *st);
+void tb_scene_circle(tb_scene *s, double cx, double cy, double r,
+                     const tb_style *st);
+void tb_scene_text(tb_scene *s, double x, double y, const char *text,
+                   const tb_style *st);
+/** tb_scene_arrow - a path whose last point carries an arrowhead. */
+void tb_scene_arrow(tb_scene *s, const double *xy, size_t n,
+                    const tb_style *st);
+/** tb_scene_group .. tb_scene_end - items drawn together (role, id, title
+ * and alpha of st apply). */
+void tb_scene_group(tb_scene *s, const tb_style *st);
+void tb_scene_end(tb_scene *s);
+/** tb_scene_place - draws all items of `part` moved by (dx, dy). */
+void tb_scene_place(tb_scene *s, const tb_scene *part, double dx, double dy);
+
+/** tb_text_width - px `text` takes, an upper estimate over common sans-serif
+ * fonts, so that labels placed by it do not collide. */
+double tb_text_width(const char *text, double size, bool bold);
+
+/** How an SVG is written. NULL means all zero. */
+typedef struct tb_svg {
+    bool in_html;       /* no XML header, no <style>: the page has it */
+    const char *prefix; /* put before every id; "fig" if NULL */
+    tb_theme theme;
+} tb_svg;
+
+/** tb_scene_svg - appends the picture. Standalone files carry their colours
+ * and follow the reader's light or dark scheme. */
+tb_status tb_scene_svg(const tb_scene *s, const tb_svg *opt, tb_text *out);
+
+/** tb_pictures_css - the variables and classes pages need for in_html SVG. */
+tb_status tb_pictures_css(tb_theme theme, tb_text *out);
+
+/* --- tables ------------------------------------------------------------- */
+
+typedef enum tb_align { TB_LEFT, TB_RIGHT } tb_align;
+
+typedef struct tb_column {
+    const char *head;
+    tb_align align;
+    int priority; /* 0 always stays; the largest is dropped first */
+    bool wrap;    /* long text may break over lines */
+} tb_column;
+
+typedef struct tb_table {
+    const char *caption;
+    const tb_column *columns;
+    size_t n_columns;
+    const char *const *cells; /* row-major, n_rows x n_columns; NULL: "" */
+    size_t n_rows;
+} tb_table;
+
+/** tb_table_term - aligned columns that fit term->width; says which columns
+ * were left out. */
+tb_status tb_table_term(tb_ctx *ctx, const tb_table *table, const tb_term *term,
+                        tb_text *out);
+/** tb_table_html - <table> with caption and scope; sortable in a report. */
+tb_status tb_table_html(tb_ctx *ctx, const tb_table *table, tb_text *out);
+
+/* --- charts ------------------------------------------------------------- */
+
+typedef enum tb_marker {
+    TB_MARK_NONE,
+    TB_MARK_DOT,
+    TB_MARK_SQUARE,
+    TB_MARK_DIAMOND,
+    TB_MARK_TRIANGLE,
+    TB_MARK_CROSS,
+    TB_MARK_RING
+} tb_marker;
+
+typedef struct tb_series {
+    const char *label;
+    const double *x; /* NULL: 0, 1, 2, ... */
+    const double *y;
+    size_t n;
+    tb_tone tone; /* TB_TONE_NONE: tone, dash and marker by position */
+    tb_dash dash;
+    tb_marker marker; /* at every point if they are few, else now and then */
+    double line;      /* px; 0 means 2 */
+    const char *role; /* of the line; NULL: "series" */
+    double stop;      /* x where the run diverged, drawn as a cross ... */
+    bool stopped;     /* ... if set */
+} tb_series;
+
+/** Lines over a linear x axis. On a log axis a zero or negative value is a
+ * triangle at the floor; nan and inf are gaps; all of them are listed under
+ * the chart, none is clamped in silence. At most 60 decades are shown. */
+typedef struct tb_chart {
+    const char *title; /* required */
+    const char *desc;  /* NULL: written from the numbers */
+    const char *x_label, *y_label;
+    const tb_series *series;
+    size_t count;
+    bool log_y;
+    double y_min, y_max; /* both 0: from the data */
+    double ref;          /* dashed reference line ... */
+    bool has_ref;        /* ... if set */
+    const char *ref_label;
+    const char *const *x_names; /* name of x = 0, 1, ... or NULL */
+    size_t n_names;
+    double width, height; /* px; 0 means 760 x 380 */
+} tb_chart;
+
+tb_status tb_chart_scene(tb_ctx *ctx, const tb_chart *chart, tb_scene **out);
+tb_status tb_chart_term(tb_ctx *ctx, const tb_chart *chart, const tb_term *term,
+                        tb_text *out);
+
+typedef struct tb_bars {
+    const char *title; /* required */
+    const char *desc, *x_label, *y_label;
+    const char *const *labels;
+    const double *values;
+    size_t n;
+    bool log; /* bars start at the axis floor */
+    double ref;
+    bool has_ref;
+    tb_tone tone;         /* TB_TONE_NONE: TB_TONE_IN */
+    const char *role;     /* of a bar; NULL: "bar" */
+    double width, height; /* px; 0 means 760 x 320 */
+} tb_bars;
+
+tb_status tb_bars_scene(tb_ctx *ctx, const tb_bars *bars, tb_scene **out);
+/** tb_bars_term - one line per bar: label, number, bar in eighths. */
+tb_status tb_bars_term(tb_ctx *ctx, const tb_bars *bars, const tb_term *term,
+                       tb_text *out);
+
+/* --- gradient flow ------------------------------------------------------ */
+
+/** One stack. Arrays over k = 0..n-1, sublayer outputs from the stem (0) to
+ * the top (n-1 = K); values relative to the top. */
+typedef struct tb_flow_run {
+    const char *block; /* "post-ln" */
+    size_t depth;      /* blocks; 0: not printed */
+    size_t n;
+    const double *lane, *total;
+    const double *branch;     /* NULL: not drawn */
+    const char *const *names; /* "stem", "attn", "ffn", ...; or NULL */
+} tb_flow_run;
+
+typedef struct tb_flow_figure {
+    const char *title; /* NULL: "Gradient flow by depth" */
+    const tb_flow_run *runs;
+    size_t count;
+    double width; /* px; 0 means 760 */
+} tb_flow_figure;
+
+/** tb_flow_scene - small multiples on one log scale: the thick highway lane
+ * and the thinner total of every run, each with its numbers. */
+tb_status tb_flow_scene(tb_ctx *ctx, const tb_flow_figure *f, tb_scene **out);
+tb_status tb_flow_term(tb_ctx *ctx, const tb_flow_figure *f,
+                       const tb_term *term, tb_text *out);
+/** tb_flow_table_html - the same numbers: "show as table". */
+tb_status tb_flow_table_html(tb_ctx *ctx, const tb_flow_figure *f,
+                             tb_text *out);
+
+/* --- training ----------------------------------------------------------- */
+
+typedef struct tb_loss_run {
+    const char *label; /* "post-ln, warm-up 100" */
+    const double *step, *loss;
+    size_t n;
+    const double *val_step, *val_loss; /* NULL: none */
+    size_t val_n;
+    bool diverged;
+    double diverged_at; /* step */
+} tb_loss_run;
+
+typedef struct tb_loss_figure {
+    const char *title; /* NULL: "Loss by step" */
+    const tb_loss_run *runs;
+    size_t count;
+    double width, height; /* px; 0 means 760 x 400 */
+} tb_loss_figure;
+
+tb_status tb_loss_scene(tb_ctx *ctx, const tb_loss_figure *f, tb_scene **out);
+tb_status tb_loss_term(tb_ctx *ctx, const tb_loss_figure *f,
+                       const tb_term *term, tb_text *out);
+tb_status tb_loss_table_html(tb_ctx *ctx, const tb_loss_figure *f,
+                             tb_text *out);
+
+/* --- block diagram ------------------------------------------------------ */
+
+typedef enum tb_part_kind {
+    TB_PART_BOX,   /* any function: attn, ffn, linear */
+    TB_PART_NORM,  /* a tollbooth */
+    TB_PART_SCALE, /* times a constant or a learned scalar */
+    TB_PART_GATE,  /* times a computed gate */
+    TB_PART_PLUS   /* on the lane only: branches join here */
+} tb_part_kind;
+
+typedef struct tb_part {
+    tb_part_kind kind;
+    const char *label; /* "attn", "LN", "0.5", "1 - g" */
+} tb_part;
+
+/** A road beside the lane. It leaves the lane `span` items before its plus
+ * (0: right before the plus) and passes `parts` in order; no parts: a further
+ * skip. */
+typedef struct tb_branch {
+    const tb_part *parts;
+    size_t n;
+    size_t span;
+    const char *label; /* "attn", or NULL */
+} tb_branch;
+
+/** One thing the lane passes, from x to the output. */
+typedef struct tb_lane_item {
+    tb_part part;
+    const tb_branch *branches; /* of a plus */
+    size_t n;
+} tb_lane_item;
+
+/* x = norm(x + F(x)):  PLUS {F}, NORM.
+ * x = x + F(norm(x)):  PLUS {NORM, F}.
+ * x = norm(a*x + F(x)): SCALE a, PLUS {F, span 1}, NORM.
+ * x = (1-g)*x + g*F(x): GATE "1-g", PLUS {F, GATE "g"; span 1}. */
+typedef struct tb_diagram {
+    const char *title;   /* required: "post-ln" */
+    const char *desc;    /* NULL: written from the items */
+    const char *formula; /* shown below, as text: "J_LN (I + J_F)" */
+    const char *in_label, *out_label; /* NULL: "x", "x'" */
+    const tb_lane_item *items;
+    size_t count;
+    size_t in_block;     /* items repeated per block; the rest follow the last
+                            block (final norm). 0: all */
+    size_t depth;        /* blocks; 0: not printed */
+    const double *gains; /* lane gain before item i, count + 1 of them, the
+                            last is the top; NULL: not drawn */
+    const double *tolls; /* of item i if it is a norm; NULL: not printed */
+} tb_diagram;
+
+/** tb_diagram_scene - left to right; backward arrows below, as wide as the
+ * gains say. */
+tb_status tb_diagram_scene(tb_ctx *ctx, const tb_diagram *d, tb_scene **out);
+/** tb_diagram_term - bottom to top, lane left, branches right. */
+tb_status tb_diagram_term(tb_ctx *ctx, const tb_diagram *d, const tb_term *term,
+                          tb_text *out);
+
+/* --- report page -------------------------------------------------------- */
+
+typedef struct tb_setting {
+    const char *name, *value;
+} tb_setting;
+
+typedef struct tb_verdict {
+    const char *code;     /* "VANISH" */
+    const char *level;    /* "OK", "NOTE", "WARN", "FAIL" */
+    const char *sentence; /* what was found */
+    const char *detail;   /* value, threshold, source */
+    const char *where;    /* "floor 3, attn" */
+} tb_verdict;
+
+/** tb_verdicts_term - worst first, wrapped. */
+tb_status tb_verdicts_term(tb_ctx *ctx, const tb_verdict *v, size_t n,
+                           const tb_term *term, tb_text *out);
+
+typedef struct tb_report_head {
+    const char *title;   /* required */
+    const char *lead;    /* one sentence under the title */
+    const char *command; /* the command line that made it */
+    const char *version; /* NULL: TB_VERSION */
+} tb_report_head;
+
+/** One self-contained HTML file: no network, light and dark, printable,
+ * readable on a phone. Parts appear in the order of the calls; failures
+ * stick and tb_report_finish returns the first. */
+typedef struct tb_report tb_report;
+
+tb_status tb_report_create(tb_ctx *ctx, const tb_report_head *head,
+                           tb_report **out);
+void tb_report_destroy(tb_report *r); /* NULL is fine */
+void tb_report_heading(tb_report *r, const char *text);
+void tb_report_paragraph(tb_report *r, const char *text);
+void tb_report_list(tb_report *r, const char *const *items, size_t n);
+void tb_report_pre(tb_report *r, const char *text); /* block text, code */
+void tb_report_settings(tb_report *r, const tb_setting *s, size_t n);
+void tb_report_verdicts(tb_report *r, const tb_verdict *v, size_t n);
+/** tb_report_figure - `table_html` ("show as table") and caption may be
+ * NULL. The scene stays the caller's. */
+void tb_report_figure(tb_report *r, const tb_scene *scene, const char *caption,
+                      const char *table_html);
+void tb_report_table(tb_report *r, const tb_table *table);
+/** tb_report_markup - trusted markup of our own printers (MathML). */
+void tb_report_markup(tb_report *r, const char *markup);
+/** tb_report_json - the data block, byte for byte; only "</" and "<!" are
+ * respelled inside strings ("<\/", "<\u0021") so that no text can end it. */
+void tb_report_json(tb_report *r, const char *json);
+/** tb_report_finish - appends the whole page; once. */
+tb_status tb_report_finish(tb_report *r, tb_text *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
