@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* One row per op. Adding an op is one file op_<name>.c and one row here; no
+ * switch on op kinds stands anywhere else. Parameters are inputs like any
+ * other (a `param` leaf owns them), so an op sees only inputs. */
+#ifndef TB_OPS_OP_H
+#define TB_OPS_OP_H
+
+#include "base/base.h"
+#include "base/number.h"
+#include "kernels/kernels.h"
+#include "threads/threads.h"
+
+enum { TB_OP_INPUTS = 4, TB_OP_ATTRS = 4 };
+
+/** What a value is. Rows are batch * time, b-major. */
+typedef enum tb_shape_kind {
+    TB_SHAPE_STREAM, /* [B, T, width] */
+    TB_SHAPE_VECTOR, /* [width], broadcast over tokens */
+    TB_SHAPE_SCALAR, /* [1] */
+    TB_SHAPE_MATRIX, /* [height, width]: a weight, rows are outputs */
+    TB_SHAPE_TOKENS  /* int32 [B, T] */
+} tb_shape_kind;
+
+typedef struct tb_shape {
+    tb_shape_kind kind;
+    size_t width, height; /* height of a MATRIX, else 1 */
+} tb_shape;
+
+/** tb_shape_count - elements of a value of this shape. */
+size_t tb_shape_count(tb_shape s, size_t batch, size_t time);
+
+/** Everything one node needs to run once. Pointers that a pass does not use
+ * are NULL. Values have the kernel table's dtype (tokens: int32). */
+typedef struct tb_opcall {
+    tb_ctx *ctx;
+    const tb_kern *k;
+    size_t batch, time;
+    int nin;
+    tb_shape in_shape[TB_OP_INPUTS], out_shape;
+    double attr[TB_OP_ATTRS];
+    const void *in[TB_OP_INPUTS];
+    void *out;                     /* fwd writes; bwd, tan may read */
+    const void *tin[TB_OP_INPUTS]; /* tan: NULL means zero */
+    void *tout;                    /* tan: overwritten */
+    const void *gout;              /* bwd */
+    void *gin[TB_OP_INPUTS];       /* bwd: added to; NULL means unwanted */
+    void *saved;                   /* written by fwd, read by bwd and tan */
+    void *scratch;                 /* free use within one call */
+    tb_rng rng;                    /* this node's random stream, this step */
+} tb_opcall;
+
+/** What stands on the lane when every branch is removed. */
+typedef enum tb_lane {
+    TB_LANE_LEAF, /* input, param, tokens */
+    TB_LANE_PASS, /* add, scale, ...: linear in the stream */
+    TB_LANE_TOLL, /* a norm */
+    TB_LANE_CUT   /* learned or non-linear: a branch, cut */
+} tb_lane;
+
+/** How the Jacobian with respect to stream inputs is written. */
+typedef enum tb_jac {
+    TB_JAC_LEAF,
+    TB_JAC_SUM,    /* +J(a) + J(b); attr-free */
+    TB_JAC_DIFF,   /* J(a) - J(b) */
+    TB_JAC_AFFINE, /* c J(a) */
+    TB_JAC_PROD,   /* diag(b) J(a) + diag(a) J(b), or a scalar or vector */
+    TB_JAC_SYMBOL, /* J_<symbol>(a) J(a) */
+    TB_JAC_DIAG,   /* diag(<symbol>'(a)) J(a) */
+    TB_JAC_WEIGHT, /* W J(a), W the weight's name */
+    TB_JAC_MULTI,  /* J_<symbol>,1 J(a) + J_<symbol>,2 J(b) + ... */
+    TB_JAC_ZERO    /* stop: constant to tangent and symbolic Jacobian */
+} tb_jac;
+
+/** Bits of `needs`: which values bwd and tan read. */
+#define TB_NEED_IN(i) (1u << (i))
+#define TB_NEED_OUT   (1u << 8)
+
+typedef struct tb_op {
+    const char *name;   /* as in the language where it can be written */
+    const char *symbol; /* in formulas: LN, RMS, gelu */
+    int min_in, max_in;
+    int nattr;
+    const char *attr_name[TB_OP_ATTRS];
+    tb_lane lane;
+    tb_jac jac;
+    unsigned needs;
+    bool alias; /* fwd is the identity on in[0]: out may share its storage */
+    /* shape rule: false with *why set where the shapes cannot be meant */
+    bool (*shape)(const tb_shape *in, int nin, const double *attr,
+                  tb_shape *out, const char **why);
+    size_t (*saved)(const tb_opcall *c);   /* bytes; NULL: none */
+    size_t (*scratch)(const tb_opcall *c); /* bytes, any pass; NULL: none */
+    void (*fwd)(const tb_opcall *c);
+    void (*bwd)(const tb_opcall *c);
+    void (*tan)(const tb_opcall *c);
+    /* norms: RMS gain |J|_F/sqrt(rows*d) over all tokens and the largest
+     * singular value, at this input; NULL elsewhere */
+    void (*gain)(const tb_opcall *c, double *rms, double *max);
+    /* after fwd: a row the op has no value for (zero variance with eps = 0),
+     * with the reason; NULL reason: fine */
+    const char *(*check)(const tb_opcall *c, size_t *row);
+    double (*flops)(const tb_opcall *c); /* forward; NULL: element-wise */
+} tb_op;
+
+/** Attributes, by op. Layer constants (N l k d) are already folded. */
+enum { TB_ATTR_NORM_EPS };
+enum { TB_ATTR_AFFINE_SCALE, TB_ATTR_AFFINE_OFFSET };
+enum { TB_ATTR_ATTN_HEADS, TB_ATTR_ATTN_KV_HEADS, TB_ATTR_ATTN_CAUSAL };
+enum { TB_ATTR_DROP_P };
+
+/* name        inputs                                 attributes
+ * input       -                                      -
+ * param       -                                      -
+ * tokens      -                                      -
+ * identity    x                                      -        (alias)
+ * add, sub    a b, equal shapes (stream or scalar)   -
+ * mul         stream*stream, vector*stream, scalar*stream (either order),
+ *             scalar*scalar                          -
+ * div         stream/scalar, scalar/scalar           -
+ * affine      x                                      scale offset
+ * layernorm   x gain? bias?                          eps
+ * rmsnorm     x gain? bias?                          eps
+ * linear      x weight[out,in] bias?                 -
+ * mha         q k v                                  heads kv_heads causal
+ * relu gelu gelu_tanh silu sigmoid tanh   x          -
+ * softmax     x (over the width)                     -
+ * embed       tokens table[V,w]                      -
+ * position    x table[T_max,w]: x[b,t,:] + table[t]  -
+ * drop        x                                      p (0: not in the graph)
+ * stop        x                                      -        (alias)
+ * xent        logits targets: mean over targets >= 0; scalar  -  */
+#define TB_OP_LIST(X)                                                          \
+    X(input)                                                                   \
+    X(param)                                                                   \
+    X(tokens)                                                                  \
+    X(identity)                                                                \
+    X(add)                                                                     \
+    X(sub)                                                                     \
+    X(mul)                                                                     \
+    X(div)                                                                     \
+    X(affine)                                                                  \
+    X(layernorm)                                                               \
+    X(rmsnorm)                                                                 \
+    X(linear)                                                                  \
+    X(mha)                                                                     \
+    X(relu)                                                                    \
+    X(gelu)                                                                    \
+    X(gelu_tanh)                                                               \
+    X(silu)                                                                    \
+    X(sigmoid)                                                                 \
+    X(tanh)                                                                    \
+    X(softmax)                                                                 \
+    X(embed)                                                                   \
+    X(position)                                                                \
+    X(drop)                                                                    \
+    X(stop)                                                                    \
+    X(xent)
+
+#define TB_OP_EXTERN(id) extern const tb_op tb_op_##id;
+TB_OP_LIST(TB_OP_EXTERN)
+#undef TB_OP_EXTERN
+
+/** Every op, in the order of TB_OP_LIST, NULL-terminated. */
+extern const tb_op *const tb_ops[];
+
+/** tb_op_find - by name, NULL if there is none. */
+const tb_op *tb_op_find(const char *name);
+
+/** tb_op_norms - the ops whose lane is TB_LANE_TOLL, by name ("layernorm",
+ * "rmsnorm"), NULL if `name` is not a norm kind. */
+const tb_op *tb_op_norm(const char *name);
+
+#endif
