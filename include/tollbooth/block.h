@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* A block: the text that is the program. Load one, print it, and read what
+ * is derived from the text alone: Jacobian, lane, parameters, diagram. */
+#ifndef TOLLBOOTH_BLOCK_H
+#define TOLLBOOTH_BLOCK_H
+
+#include "tollbooth/base.h"
+#include "tollbooth/json.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tb_block tb_block;
+
+/**
+ * tb_block_load - BLOCK of the command line: a built-in name ("pre-ln"), a
+ * file name, or the text itself (it holds '=' or a newline).
+ * Returns TB_ERR_PARSE with line, column and a caret; TB_ERR_INPUT for an
+ * unknown word (with the nearest names) or an unreadable file.
+ */
+tb_status tb_block_load(tb_ctx *ctx, const char *what, tb_block **out);
+void tb_block_destroy(tb_ctx *ctx, tb_block *b);
+
+/** tb_block_name - built-in or file name, NULL for a text. */
+const char *tb_block_name(const tb_block *b);
+
+/** tb_block_text - the canonical text; freed with tb_text_free. */
+tb_status tb_block_text(tb_ctx *ctx, const tb_block *b, char **out);
+void tb_text_free(tb_ctx *ctx, char *text);
+
+/** tb_builtin_count, tb_builtin_name - the files of blocks/, by name. */
+size_t tb_builtin_count(void);
+const char *tb_builtin_name(size_t i);
+/** tb_block_about - the comment at the head of the text (what, source), or
+ * NULL. */
+const char *tb_block_about(const tb_block *b);
+
+/** Where each norm's eps and kind came from, by ruling 6. */
+typedef enum tb_origin {
+    TB_FROM_DEFAULT,
+    TB_FROM_CONFIG,
+    TB_FROM_MODEL_SECTION,
+    TB_FROM_OPTION,
+    TB_FROM_TEXT
+} tb_origin;
+
+/** Sizes and choices that are not in the block's equations. Zero or NULL
+ * means: take the block's model: section, else the default in brackets. */
+typedef struct tb_settings {
+    size_t depth;    /* N [6] */
+    size_t width;    /* d [64] */
+    size_t heads;    /* h [4] */
+    size_t kv_heads; /* [heads] */
+    size_t ffn;      /* FFN width [4*d] */
+    size_t context;  /* T, positions that can be told apart [32] */
+    size_t vocab;    /* V [256] */
+    const char *norm; /* what norm(...) means [layernorm] */
+    double eps;       /* < 0: unset [1e-5] */
+    double dropout;   /* < 0: unset [0] */
+    int bias;         /* biases in linears: -1 unset [1] */
+    int tied;         /* head = embedding: -1 unset [0] */
+    int causal;       /* -1 unset [1] */
+    int positions;    /* learned positions: -1 unset [1] */
+    int uniform_attention; /* q, k start at zero: -1 unset [0] */
+    const char *init; /* extra init rules, as an init: section, or NULL */
+} tb_settings;
+
+/** TB_SETTINGS_UNSET - every field unset. */
+#define TB_SETTINGS_UNSET                                                      \
+    {                                                                          \
+        .eps = -1, .dropout = -1, .bias = -1, .tied = -1, .causal = -1,        \
+        .positions = -1, .uniform_attention = -1                               \
+    }
+
+/** tb_explain - the object of `explain --json` (docs/json.md) into `j`, as a
+ * member `key` (NULL at the top). */
+tb_status tb_explain_json(tb_ctx *ctx, const tb_block *b,
+                          const tb_settings *settings, tb_json *j);
+
+/** tb_explain_text - the same for a terminal of `columns` columns: diagram,
+ * Jacobian, lane, parameters. `format`: "text", "latex", "mathml", "svg". */
+tb_status tb_explain_text(tb_ctx *ctx, const tb_block *b,
+                          const tb_settings *settings, const char *format,
+                          int columns, bool ascii, char **out);
+
+/** tb_lane_text - the lane of one block in a word or two ("toll (2 per
+ * block)"), freed with tb_text_free. */
+tb_status tb_lane_text(tb_ctx *ctx, const tb_block *b, char **out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

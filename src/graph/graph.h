@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* Single-assignment nodes in an arena, one graph per kind of layer. Streams
+ * and data enter and leave by name; parameters are leaf nodes. Jacobian
+ * algebra, lane, diagram and exports read the graph and nothing else. */
+#ifndef TB_GRAPH_GRAPH_H
+#define TB_GRAPH_GRAPH_H
+
+#include "equation/equation.h"
+#include "ops/op.h"
+#include "tollbooth/block.h"
+
+/** a*d + b: a width as the text spells it, for messages and tables. */
+typedef struct tb_dim {
+    double per_d, fixed;
+} tb_dim;
+
+/** What a parameter is; AdamW decays matrices only. */
+typedef enum tb_role {
+    TB_ROLE_MATRIX, /* a linear's weight [out, in] */
+    TB_ROLE_BIAS,
+    TB_ROLE_GAIN,
+    TB_ROLE_SCALAR,
+    TB_ROLE_VECTOR,
+    TB_ROLE_EMBEDDING /* [rows, width]; not decayed */
+} tb_role;
+
+const char *tb_role_name(tb_role r);
+
+/** A parameter the graph owns. `name` is its slot inside the layer
+ * ("attn.q.weight", "norm.gain"); the model prefixes "layers.3.". */
+typedef struct tb_param {
+    const char *name;
+    tb_role role;
+    tb_shape shape;      /* MATRIX, VECTOR or SCALAR */
+    const tb_expr *start; /* start value written in the text, or NULL */
+    tb_pos pos;
+    int node; /* its leaf */
+} tb_param;
+
+/** A constant of a node, folded per layer when the model is built. */
+typedef struct tb_attr {
+    const tb_expr *expr; /* NULL: `value` */
+    double value;
+    const char *shown; /* the name the text gave it (alpha), or NULL */
+} tb_attr;
+
+typedef struct tb_node {
+    const tb_op *op;
+    int nin;
+    int in[TB_OP_INPUTS];
+    tb_attr attr[TB_OP_ATTRS];
+    int k;         /* sublayer number in the block, from 1; 0: none yet */
+    tb_shape shape;
+    tb_dim dim;    /* its width, symbolically */
+    int region;    /* innermost sublayer call it is inside, -1: none */
+    int param;     /* index into params for `param` nodes, else -1 */
+    const char *name; /* input's name, or the local it was assigned to */
+    tb_pos pos;
+} tb_node;
+
+/** A sublayer call F(e), attn(e), ffn(e): nodes first..last computed `out`
+ * from `in` ([0] is the argument; cross has memory as [1]). */
+typedef struct tb_region {
+    const char *name;  /* "attn", "ffn", "cross" */
+    const char *shown; /* as written: "F" or the name */
+    int nin, in[2], out, first, last;
+    int k;
+    tb_pos pos;
+} tb_region;
+
+/** A place every path from x in to x out passes: boundary 0 is x in, the
+ * last is x out; between two of them lie the sublayers of one step. */
+typedef struct tb_boundary {
+    int node;
+    const char *name; /* sublayers since the boundary before: "attn", "ffn",
+                         "attn+ffn"; "" if none */
+    int first_region, nregions;
+} tb_boundary;
+
+typedef struct tb_output {
+    const char *name; /* "x", "logits", "loss", or "" for eval's value */
+    int node;
+} tb_output;
+
+typedef struct tb_graph {
+    tb_arena *arena;
+    const tb_block *block;
+    int nnodes, nparams, nregions, nboundaries, ninputs, noutputs;
+    tb_node *nodes; /* topological order */
+    tb_param *params;
+    tb_region *regions;
+    tb_boundary *boundaries; /* single-stream graphs; else in and out only */
+    int *inputs;             /* node indices of leaves that data enters by */
+    tb_output *outputs;
+} tb_graph;
+
+/** Sizes the builder needs: settings with nothing unset. */
+typedef struct tb_sizes {
+    tb_settings s;
+    double N, M;
+    tb_origin norm_from, eps_from;
+} tb_sizes;
+
+/** tb_sizes_resolve - options over the block's model: section over defaults;
+ * TB_ERR_ARG for impossible ones (width not divisible by heads, eps < 0 or
+ * nan, dropout outside [0,1)). */
+tb_status tb_sizes_resolve(tb_ctx *ctx, const tb_block *b,
+                           const tb_settings *given, tb_sizes *out);
+
+/** Sublayers of a stack, in order, for F. */
+typedef enum tb_stack {
+    TB_STACK_DECODER,  /* attn ffn, causal by the settings */
+    TB_STACK_ENCODER,  /* attn ffn, full */
+    TB_STACK_CROSS     /* attn cross ffn */
+} tb_stack;
+
+/** tb_graph_layer - the graph of block l (1..N): the first block section
+ * whose condition holds. Input "x", output "x" (further streams by name).
+ * Two layers with the same section have the same graph; *section tells which.
+ * Everything lives in `arena`. */
+tb_status tb_graph_layer(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
+                         const tb_sizes *sizes, tb_stack stack, size_t l,
+                         tb_graph **out);
+/** tb_graph_section - index of that section, or TB_ERR_PARSE if none holds */
+tb_status tb_graph_section(tb_ctx *ctx, const tb_block *b,
+                           const tb_sizes *sizes, size_t l, int *section);
+
+/** tb_graph_stem - tokens -> embedding (+ positions, dropout) -> stem:.
+ * Inputs "tokens"; output "x" (and further streams). */
+tb_status tb_graph_stem(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
+                        const tb_sizes *sizes, tb_graph **out);
+
+/** tb_graph_tail - x -> final: -> head -> loss. Inputs "x", "targets";
+ * outputs "logits" and "loss". Boundary 0 is x, boundary 1 the final value. */
+tb_status tb_graph_tail(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
+                        const tb_sizes *sizes, tb_graph **out);
+
+/** A value --set gives to eval. */
+typedef struct tb_eval_input {
+    const char *name;
+    tb_shape shape; /* STREAM, SCALAR; parameters are matched by name later */
+} tb_eval_input;
+
+/** tb_graph_eval - EXPR with the given inputs; output "" is the last value. A
+ * tuple is an output whose parts are joined along the width. */
+tb_status tb_graph_eval(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
+                        const tb_sizes *sizes, const tb_eval_input *inputs,
+                        int ninputs, tb_graph **out);
+
+/** tb_graph_attrs - fold every node's attributes for block l into
+ * out[nnodes][TB_OP_ATTRS]. */
+tb_status tb_graph_attrs(tb_ctx *ctx, const tb_graph *g, const tb_sizes *sizes,
+                         size_t l, double (*out)[TB_OP_ATTRS]);
+
+/** tb_graph_dump - one line per node, canonical: equal graphs print the
+ * same. */
+void tb_graph_dump(const tb_graph *g, tb_buf *out);
+
+/* --- derived from the graph --------------------------------------------- */
+
+typedef enum tb_lane_kind {
+    TB_LANE_KIND_CLEAN,  /* exactly 1 */
+    TB_LANE_KIND_SCALED, /* a constant */
+    TB_LANE_KIND_GATED,  /* learned or data-dependent factor */
+    TB_LANE_KIND_TOLL,   /* one or more norms */
+    TB_LANE_KIND_NONE    /* no path without a branch */
+} tb_lane_kind;
+
+const char *tb_lane_kind_name(tb_lane_kind k);
+
+typedef struct tb_lane_info {
+    tb_lane_kind kind;
+    int tolls;               /* norms on the lane of one block */
+    const char *coefficient; /* product of the constant factors, as text */
+} tb_lane_info;
+
+/** tb_graph_lane - from input "x" to output "x" (or the first output). */
+tb_status tb_graph_lane(tb_ctx *ctx, const tb_graph *g, tb_arena *arena,
+                        tb_lane_info *out);
+
+/** tb_graph_on_lane - marks[node] = 1 for nodes on a lane path between
+ * boundaries lo and hi. */
+void tb_graph_on_lane(const tb_graph *g, int lo, int hi, unsigned char *marks);
+
+/** tb_graph_contributions - the branch operands that are added to the lane
+ * between boundaries lo and hi: node and factor (+1, -1), at most cap. */
+typedef struct tb_contribution {
+    int node;
+    double factor;
+} tb_contribution;
+int tb_graph_contributions(const tb_graph *g, int lo, int hi,
+                           tb_contribution *out, int cap);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* A decoder language model: stem, N blocks, final norm, head, loss. All
+ * parameters are one flat aligned buffer with a table of named views;
+ * gradients and optimizer state are laid out the same way. */
+#ifndef TB_MODEL_MODEL_H
+#define TB_MODEL_MODEL_H
+
+#include "plan/plan.h"
+
+/** One named parameter. offset and count are in elements. */
+typedef struct tb_view {
+    const char *name; /* "layers.0.attn.q.weight" */
+    tb_role role;
+    tb_shape shape;
+    size_t offset, count; /* offset is a multiple of 16 elements */
+    size_t layer;         /* from 1; 0: stem or tail */
+    const char *rule;     /* how it starts, as printed: "xavier(1)" */
+} tb_view;
+
+typedef struct tb_model {
+    tb_ctx *ctx;
+    tb_arena arena;
+    const tb_block *block; /* borrowed */
+    tb_sizes sizes;
+    tb_dtype dtype;
+    size_t nviews;
+    tb_view *views;
+    size_t nelements; /* of the flat buffer, padding included (kept zero) */
+    size_t nparameters; /* tied weights once, padding not */
+    void *params;     /* [nelements] */
+    struct tb_part *stem, *tail; /* graph, view index per param, attrs */
+    struct tb_part **layers;     /* [depth]; layers of one kind share a graph */
+    struct tb_bound *bound;      /* plans and buffers; NULL before tb_model_bind */
+} tb_model;
+
+/** tb_model_create - build graphs and views; params are zero. */
+tb_status tb_model_create(tb_ctx *ctx, const tb_block *b,
+                          const tb_settings *given, tb_dtype dtype,
+                          tb_model **out);
+void tb_model_destroy(tb_model *m);
+
+/** tb_model_init - every value a pure function of (seed, name, element) by
+ * the block's init: rules over the prelude's. */
+tb_status tb_model_init(tb_model *m, uint64_t seed);
+
+const tb_view *tb_model_view(const tb_model *m, const char *name);
+
+/** tb_model_bind - plans and activation buffers for batch x time and passes;
+ * replaces an earlier binding. */
+tb_status tb_model_bind(tb_model *m, size_t batch, size_t time,
+                        unsigned passes);
+/** tb_model_memory - bytes a binding would take, before it is made. */
+tb_status tb_model_memory(tb_model *m, size_t batch, size_t time,
+                          unsigned passes, size_t *bytes);
+/** FLOPs of the matrix products of forward and backward per step. */
+double tb_model_flops(const tb_model *m);
+
+typedef struct tb_batch {
+    const int32_t *tokens, *targets; /* [B,T]; targets < 0: not counted */
+    uint64_t seed, step;             /* dropout's randomness */
+} tb_batch;
+
+/** tb_model_forward - logits and, if targets, mean loss (natural log). A
+ * non-finite loss is TB_OK here: callers decide. */
+tb_status tb_model_forward(tb_model *m, const tb_batch *b, double *loss);
+
+/** tb_model_logits - [B,T,V] of the last forward. */
+const void *tb_model_logits(const tb_model *m);
+
+/** tb_model_backward - gradient of the mean loss, added to grads
+ * [nelements]. */
+tb_status tb_model_backward(tb_model *m, const tb_batch *b, void *grads);
+
+/** tb_model_first_nonfinite - where the first non-finite value of the last
+ * forward stands: "layers.4" and so on, NULL if all are finite. */
+const char *tb_model_first_nonfinite(tb_model *m);
+
+/* --- for flow: one layer at a time ---------------------------------------- */
+
+/** tb_model_run - the run of layer l (1..depth), 0: stem, depth+1: tail. */
+tb_status tb_model_run(tb_model *m, size_t l, const tb_batch *b, tb_run *out);
+/** tb_model_stream - x after layer l (0: stem output), [B,T,d]. */
+void *tb_model_stream(tb_model *m, size_t l);
+/** tb_model_gparams - pointers into grads for layer l's params, in its
+ * graph's order; valid until the next call. */
+void *const *tb_model_gparams(tb_model *m, size_t l, void *grads);
+const double (*tb_model_attrs(const tb_model *m, size_t l))[TB_OP_ATTRS];
+
+#endif

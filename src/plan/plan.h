@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* A graph with sizes, a dtype and the passes wanted: order, buffers by
+ * lifetime, one workspace whose size is known before it is allocated. Runs
+ * forward, backward (with branches cut: the lane) and tangent of one layer;
+ * training, flow, eval and wasm use the same code. */
+#ifndef TB_PLAN_PLAN_H
+#define TB_PLAN_PLAN_H
+
+#include "graph/graph.h"
+
+/** Passes a plan must be able to run. */
+enum { TB_PASS_BWD = 1, TB_PASS_TAN = 2, TB_PASS_KEEP = 4 };
+
+typedef struct tb_plan_spec {
+    const tb_graph *graph;
+    size_t batch, time;
+    tb_dtype dtype;
+    unsigned passes; /* KEEP: every value stays readable after forward */
+    const char *name; /* for messages: "layer", "stem", "eval" */
+} tb_plan_spec;
+
+typedef struct tb_plan tb_plan;
+
+/** tb_plan_create - TB_ERR_SHAPE, TB_ERR_MEMORY (sizes overflow). */
+tb_status tb_plan_create(tb_ctx *ctx, const tb_plan_spec *spec, tb_plan **out);
+void tb_plan_destroy(tb_ctx *ctx, tb_plan *p);
+
+const tb_graph *tb_plan_graph(const tb_plan *p);
+/** Bytes: what one layer keeps from forward to backward, and what any pass
+ * borrows while it runs (shared by all layers and plans). */
+size_t tb_plan_saved_bytes(const tb_plan *p);
+size_t tb_plan_work_bytes(const tb_plan *p);
+/** FLOPs of one forward pass's matrix products. */
+double tb_plan_flops(const tb_plan *p);
+
+/** One layer's data. Arrays are indexed as in the graph: inputs by
+ * graph->inputs, params by graph->params, outputs by graph->outputs. */
+typedef struct tb_run {
+    const tb_plan *plan;
+    void *saved; /* tb_plan_saved_bytes, 64-byte aligned */
+    void *work;  /* tb_plan_work_bytes, 64-byte aligned */
+    const void *const *inputs;
+    void *const *outputs; /* NULL entry: kept inside */
+    const void *const *params;
+    const double (*attr)[TB_OP_ATTRS];
+    uint64_t seed, step; /* randomness of drop */
+    const char *scope;   /* "layers.3": names drop's random streams and errors */
+} tb_run;
+
+/** tb_plan_forward - fills outputs and saved. TB_ERR_INPUT where an op has
+ * no value (zero variance with eps = 0), naming op, scope and row. */
+tb_status tb_plan_forward(tb_ctx *ctx, const tb_run *r);
+
+/** Which part of a backward pass, and how. */
+typedef struct tb_bwd {
+    int hi, lo; /* boundaries; -1, -1: the whole graph from its outputs */
+    bool cut;   /* branches cut: TB_LANE_CUT ops pass nothing back */
+    const void *const *gout; /* per output (whole graph), or [0] at hi;
+                                NULL entry: zero */
+    void *const *gin; /* per input (whole graph), or [0] at lo: overwritten;
+                         NULL entry: unwanted */
+    void *const *gparams; /* per param, added to; NULL or NULL entry */
+} tb_bwd;
+
+/** tb_plan_backward - needs TB_PASS_BWD and a forward with the same saved.
+ * A cut pass goes only through pass and toll ops, with all values those of
+ * the full model; gates count as constants. */
+tb_status tb_plan_backward(tb_ctx *ctx, const tb_run *r, const tb_bwd *b);
+
+/** tb_plan_tangent - tin per input, tparams per param (NULL: zero); tout per
+ * output, overwritten. Needs TB_PASS_TAN and a forward. */
+tb_status tb_plan_tangent(tb_ctx *ctx, const tb_run *r,
+                          const void *const *tin, const void *const *tparams,
+                          void *const *tout);
+
+/** tb_plan_value - where a node's value is after forward; with TB_PASS_KEEP
+ * every node has one. */
+const void *tb_plan_value(const tb_run *r, int node);
+
+/** tb_plan_gain - toll of a norm node: see tb_op.gain. Needs KEEP. */
+tb_status tb_plan_gain(tb_ctx *ctx, const tb_run *r, int node, double *rms,
+                       double *max);
+
+#endif
