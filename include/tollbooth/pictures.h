@@ -14,17 +14,17 @@
 extern "C" {
 #endif
 
-/* --- text that grows ---------------------------------------------------- */
+/* --- output ------------------------------------------------------------- */
 
-/** Where SVG, HTML and terminal output goes; calls append to it. */
-typedef struct tb_text tb_text;
+/** Text that grows: SVG, HTML and terminal output are appended to it. */
+typedef struct tb_out tb_out;
 
-tb_status tb_text_create(tb_ctx *ctx, tb_text **out);
-void tb_text_destroy(tb_text *t); /* NULL is fine */
-void tb_text_reset(tb_text *t);   /* back to empty */
-/** tb_text_str - the text, NUL-terminated; "" if empty. */
-const char *tb_text_str(const tb_text *t);
-size_t tb_text_len(const tb_text *t);
+tb_status tb_out_create(tb_ctx *ctx, tb_out **out);
+void tb_out_destroy(tb_out *o); /* NULL is fine */
+void tb_out_reset(tb_out *o);   /* back to empty */
+/** tb_out_str - the text, NUL-terminated; "" if empty. */
+const char *tb_out_str(const tb_out *o);
+size_t tb_out_len(const tb_out *o);
 
 enum { TB_SHOW_CHARS = 32 };
 
@@ -33,10 +33,10 @@ enum { TB_SHOW_CHARS = 32 };
 char *tb_show_number(double v, char out[TB_SHOW_CHARS]);
 
 /** How terminal output looks. No escape sequences are ever written. */
-typedef struct tb_term {
+typedef struct tb_terminal {
     int width;  /* columns, clipped to 40..200; 0 means 80 */
     bool ascii; /* only bytes 0x20..0x7e and newline in what we draw */
-} tb_term;
+} tb_terminal;
 
 /* --- scene -------------------------------------------------------------- */
 
@@ -132,10 +132,10 @@ typedef struct tb_svg {
 
 /** tb_scene_svg - appends the picture. Standalone files carry their colours
  * and follow the reader's light or dark scheme. */
-tb_status tb_scene_svg(const tb_scene *s, const tb_svg *opt, tb_text *out);
+tb_status tb_scene_svg(const tb_scene *s, const tb_svg *opt, tb_out *out);
 
 /** tb_pictures_css - the variables and classes pages need for in_html SVG. */
-tb_status tb_pictures_css(tb_theme theme, tb_text *out);
+tb_status tb_pictures_css(tb_theme theme, tb_out *out);
 
 /* --- tables ------------------------------------------------------------- */
 
@@ -158,10 +158,10 @@ typedef struct tb_table {
 
 /** tb_table_term - aligned columns that fit term->width; says which columns
  * were left out. */
-tb_status tb_table_term(tb_ctx *ctx, const tb_table *table, const tb_term *term,
-                        tb_text *out);
+tb_status tb_table_term(tb_ctx *ctx, const tb_table *table,
+                        const tb_terminal *term, tb_out *out);
 /** tb_table_html - <table> with caption and scope; sortable in a report. */
-tb_status tb_table_html(tb_ctx *ctx, const tb_table *table, tb_text *out);
+tb_status tb_table_html(tb_ctx *ctx, const tb_table *table, tb_out *out);
 
 /* --- charts ------------------------------------------------------------- */
 
@@ -209,8 +209,11 @@ typedef struct tb_chart {
 } tb_chart;
 
 tb_status tb_chart_scene(tb_ctx *ctx, const tb_chart *chart, tb_scene **out);
-tb_status tb_chart_term(tb_ctx *ctx, const tb_chart *chart, const tb_term *term,
-                        tb_text *out);
+tb_status tb_chart_term(tb_ctx *ctx, const tb_chart *chart,
+                        const tb_terminal *term, tb_out *out);
+
+/** tb_chart_table_html - the same numbers: "show as table". */
+tb_status tb_chart_table_html(tb_ctx *ctx, const tb_chart *chart, tb_out *out);
 
 typedef struct tb_bars {
     const char *title; /* required */
@@ -228,41 +231,43 @@ typedef struct tb_bars {
 
 tb_status tb_bars_scene(tb_ctx *ctx, const tb_bars *bars, tb_scene **out);
 /** tb_bars_term - one line per bar: label, number, bar in eighths. */
-tb_status tb_bars_term(tb_ctx *ctx, const tb_bars *bars, const tb_term *term,
-                       tb_text *out);
+tb_status tb_bars_term(tb_ctx *ctx, const tb_bars *bars,
+                       const tb_terminal *term, tb_out *out);
+
+tb_status tb_bars_table_html(tb_ctx *ctx, const tb_bars *bars, tb_out *out);
 
 /* --- gradient flow ------------------------------------------------------ */
 
 /** One stack. Arrays over k = 0..n-1, sublayer outputs from the stem (0) to
  * the top (n-1 = K); values relative to the top. */
-typedef struct tb_flow_run {
+typedef struct tb_flow_curve {
     const char *block; /* "post-ln" */
     size_t depth;      /* blocks; 0: not printed */
     size_t n;
     const double *lane, *total;
     const double *branch;     /* NULL: not drawn */
     const char *const *names; /* "stem", "attn", "ffn", ...; or NULL */
-} tb_flow_run;
+} tb_flow_curve;
 
 typedef struct tb_flow_figure {
     const char *title; /* NULL: "Gradient flow by depth" */
-    const tb_flow_run *runs;
+    const tb_flow_curve *runs;
     size_t count;
     double width; /* px; 0 means 760 */
 } tb_flow_figure;
 
 /** tb_flow_scene - small multiples on one log scale: the thick highway lane
- * and the thinner total of every run, each with its numbers. */
+ * and the thinner total of every run, each with its numbers. A lane that falls
+ * below 0.1 is red and dashed, as the verdict TOLL counts it. */
 tb_status tb_flow_scene(tb_ctx *ctx, const tb_flow_figure *f, tb_scene **out);
 tb_status tb_flow_term(tb_ctx *ctx, const tb_flow_figure *f,
-                       const tb_term *term, tb_text *out);
+                       const tb_terminal *term, tb_out *out);
 /** tb_flow_table_html - the same numbers: "show as table". */
-tb_status tb_flow_table_html(tb_ctx *ctx, const tb_flow_figure *f,
-                             tb_text *out);
+tb_status tb_flow_table_html(tb_ctx *ctx, const tb_flow_figure *f, tb_out *out);
 
 /* --- training ----------------------------------------------------------- */
 
-typedef struct tb_loss_run {
+typedef struct tb_loss_curve {
     const char *label; /* "post-ln, warm-up 100" */
     const double *step, *loss;
     size_t n;
@@ -270,52 +275,51 @@ typedef struct tb_loss_run {
     size_t val_n;
     bool diverged;
     double diverged_at; /* step */
-} tb_loss_run;
+} tb_loss_curve;
 
 typedef struct tb_loss_figure {
     const char *title; /* NULL: "Loss by step" */
-    const tb_loss_run *runs;
+    const tb_loss_curve *runs;
     size_t count;
     double width, height; /* px; 0 means 760 x 400 */
 } tb_loss_figure;
 
 tb_status tb_loss_scene(tb_ctx *ctx, const tb_loss_figure *f, tb_scene **out);
 tb_status tb_loss_term(tb_ctx *ctx, const tb_loss_figure *f,
-                       const tb_term *term, tb_text *out);
-tb_status tb_loss_table_html(tb_ctx *ctx, const tb_loss_figure *f,
-                             tb_text *out);
+                       const tb_terminal *term, tb_out *out);
+tb_status tb_loss_table_html(tb_ctx *ctx, const tb_loss_figure *f, tb_out *out);
 
 /* --- block diagram ------------------------------------------------------ */
 
-typedef enum tb_part_kind {
-    TB_PART_BOX,   /* any function: attn, ffn, linear */
-    TB_PART_NORM,  /* a tollbooth */
-    TB_PART_SCALE, /* times a constant or a learned scalar */
-    TB_PART_GATE,  /* times a computed gate */
-    TB_PART_PLUS   /* on the lane only: branches join here */
-} tb_part_kind;
+typedef enum tb_diagram_kind {
+    TB_DIAGRAM_BOX,   /* any function: attn, ffn, linear */
+    TB_DIAGRAM_NORM,  /* a tollbooth */
+    TB_DIAGRAM_SCALE, /* times a constant or a learned scalar */
+    TB_DIAGRAM_GATE,  /* times a computed gate */
+    TB_DIAGRAM_PLUS   /* on the lane only: branches join here */
+} tb_diagram_kind;
 
-typedef struct tb_part {
-    tb_part_kind kind;
+typedef struct tb_diagram_part {
+    tb_diagram_kind kind;
     const char *label; /* "attn", "LN", "0.5", "1 - g" */
-} tb_part;
+} tb_diagram_part;
 
 /** A road beside the lane. It leaves the lane `span` items before its plus
  * (0: right before the plus) and passes `parts` in order; no parts: a further
  * skip. */
-typedef struct tb_branch {
-    const tb_part *parts;
+typedef struct tb_diagram_branch {
+    const tb_diagram_part *parts;
     size_t n;
     size_t span;
     const char *label; /* "attn", or NULL */
-} tb_branch;
+} tb_diagram_branch;
 
 /** One thing the lane passes, from x to the output. */
-typedef struct tb_lane_item {
-    tb_part part;
-    const tb_branch *branches; /* of a plus */
+typedef struct tb_diagram_item {
+    tb_diagram_part part;
+    const tb_diagram_branch *branches; /* of a plus */
     size_t n;
-} tb_lane_item;
+} tb_diagram_item;
 
 /* x = norm(x + F(x)):  PLUS {F}, NORM.
  * x = x + F(norm(x)):  PLUS {NORM, F}.
@@ -326,7 +330,7 @@ typedef struct tb_diagram {
     const char *desc;    /* NULL: written from the items */
     const char *formula; /* shown below, as text: "J_LN (I + J_F)" */
     const char *in_label, *out_label; /* NULL: "x", "x'" */
-    const tb_lane_item *items;
+    const tb_diagram_item *items;
     size_t count;
     size_t in_block;     /* items repeated per block; the rest follow the last
                             block (final norm). 0: all */
@@ -340,26 +344,26 @@ typedef struct tb_diagram {
  * gains say. */
 tb_status tb_diagram_scene(tb_ctx *ctx, const tb_diagram *d, tb_scene **out);
 /** tb_diagram_term - bottom to top, lane left, branches right. */
-tb_status tb_diagram_term(tb_ctx *ctx, const tb_diagram *d, const tb_term *term,
-                          tb_text *out);
+tb_status tb_diagram_term(tb_ctx *ctx, const tb_diagram *d,
+                          const tb_terminal *term, tb_out *out);
 
 /* --- report page -------------------------------------------------------- */
 
-typedef struct tb_setting {
+typedef struct tb_report_setting {
     const char *name, *value;
-} tb_setting;
+} tb_report_setting;
 
-typedef struct tb_verdict {
+typedef struct tb_report_verdict {
     const char *code;     /* "VANISH" */
     const char *level;    /* "OK", "NOTE", "WARN", "FAIL" */
     const char *sentence; /* what was found */
     const char *detail;   /* value, threshold, source */
     const char *where;    /* "floor 3, attn" */
-} tb_verdict;
+} tb_report_verdict;
 
 /** tb_verdicts_term - worst first, wrapped. */
-tb_status tb_verdicts_term(tb_ctx *ctx, const tb_verdict *v, size_t n,
-                           const tb_term *term, tb_text *out);
+tb_status tb_verdicts_term(tb_ctx *ctx, const tb_report_verdict *v, size_t n,
+                           const tb_terminal *term, tb_out *out);
 
 typedef struct tb_report_head {
     const char *title;   /* required */
@@ -380,8 +384,8 @@ void tb_report_heading(tb_report *r, const char *text);
 void tb_report_paragraph(tb_report *r, const char *text);
 void tb_report_list(tb_report *r, const char *const *items, size_t n);
 void tb_report_pre(tb_report *r, const char *text); /* block text, code */
-void tb_report_settings(tb_report *r, const tb_setting *s, size_t n);
-void tb_report_verdicts(tb_report *r, const tb_verdict *v, size_t n);
+void tb_report_settings(tb_report *r, const tb_report_setting *s, size_t n);
+void tb_report_verdicts(tb_report *r, const tb_report_verdict *v, size_t n);
 /** tb_report_figure - `table_html` ("show as table") and caption may be
  * NULL. The scene stays the caller's. */
 void tb_report_figure(tb_report *r, const tb_scene *scene, const char *caption,
@@ -393,7 +397,7 @@ void tb_report_markup(tb_report *r, const char *markup);
  * respelled inside strings ("<\/", "<\u0021") so that no text can end it. */
 void tb_report_json(tb_report *r, const char *json);
 /** tb_report_finish - appends the whole page; once. */
-tb_status tb_report_finish(tb_report *r, tb_text *out);
+tb_status tb_report_finish(tb_report *r, tb_out *out);
 
 #ifdef __cplusplus
 }
