@@ -69,8 +69,7 @@ void tb_test_fail(tb_test *T, const char *file, int line, const char *fmt, ...)
 void tb_test_fails(tb_test *T, const char *file, int line, const char *call,
                    tb_status got, tb_status want, const char *text);
 
-#define TB_STR(T, got, want)                                                   \
-    tb_test_str((T), __FILE__, __LINE__, (got), (want))
+#define TB_STR(T, got, want) tb_test_str((T), __FILE__, __LINE__, (got), (want))
 void tb_test_str(tb_test *T, const char *file, int line, const char *got,
                  const char *want);
 
@@ -100,7 +99,7 @@ void tb_test_fill(tb_test *T, tb_dtype t, void *x, size_t n); /* normal */
 /** Normal times 2^k, k in -20..20: sums of them are never exact. */
 void tb_test_fill_wide(tb_test *T, tb_dtype t, void *x, size_t n);
 
-/** n bytes that end right before an unmapped page; freed at exit. */
+/** n bytes that end right before an unmapped page; freed after the test. */
 void *tb_test_guarded(tb_test *T, size_t bytes);
 
 /** Path of a file in ../shared (or $TB_SHARED), or NULL: skip then. */

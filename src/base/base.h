@@ -40,7 +40,8 @@ tb_status tb_fail(tb_ctx *ctx, tb_status status, const char *file, int line,
 /** tb_error_where - "file:line" of the last TB_FAIL, for tests and --debug. */
 const char *tb_error_where(const tb_ctx *ctx);
 
-void tb_log(tb_ctx *ctx, tb_log_level level, const char *fmt, ...)
+/** tb_say - one line to the log callback (tb_log is the logarithm). */
+void tb_say(tb_ctx *ctx, tb_log_level level, const char *fmt, ...)
     TB_PRINTF(3, 4);
 
 /* --- memory ------------------------------------------------------------- */
@@ -54,6 +55,9 @@ void *tb_alloc(tb_ctx *ctx, size_t n, size_t size);
  * bytes are zero. On failure NULL, and `p` is still valid. */
 void *tb_realloc(tb_ctx *ctx, void *p, size_t old, size_t bytes);
 void tb_free(tb_ctx *ctx, void *p);
+
+/** tb_ctx_blocks - live tb_alloc blocks: leak checks without a sanitizer. */
+size_t tb_ctx_blocks(const tb_ctx *ctx);
 
 /** tb_mul, tb_add - false on overflow. */
 bool tb_mul(size_t a, size_t b, size_t *out);
@@ -118,7 +122,7 @@ const char *tb_nearest(const char *word, const char *const *candidates,
 /* --- context internals -------------------------------------------------- */
 
 bool tb_ctx_is_exact(const tb_ctx *ctx);
-int tb_ctx_thread_limit(const tb_ctx *ctx); /* 0: no limit asked for */
+int tb_ctx_thread_limit(const tb_ctx *ctx);      /* 0: no limit asked for */
 const char *tb_ctx_isa_limit(const tb_ctx *ctx); /* TB_ISA, or NULL */
 bool tb_ctx_interrupted(const tb_ctx *ctx);
 
