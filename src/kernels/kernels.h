@@ -31,7 +31,7 @@ typedef enum tb_norm_kind { TB_NORM_LAYER, TB_NORM_RMS } tb_norm_kind;
  * by d; RMS: mean is 0 and var is the mean square. */
 typedef struct tb_k_norm {
     tb_norm_kind kind;
-    const void *x;          /* [rows, d] */
+    const void *x;           /* [rows, d] */
     const void *gain, *bias; /* [d] or NULL */
     size_t rows, d;
     double eps;
@@ -147,8 +147,9 @@ typedef struct tb_gemm_args {
  * context is exact. Inside tb_parallel it runs on the calling thread. */
 void tb_gemm(tb_ctx *ctx, const tb_gemm_args *g);
 
-/** tb_gemm_ref - our own product: every element is the sum over k in
- * increasing order, in the operands' type, no FMA; the same bits everywhere. */
+/** tb_gemm_ref - our own product, serial, no FMA: beta c, then for each 256
+ * values of k alpha times their sum in increasing order, all in the operands'
+ * type. The same bits everywhere; an exact context runs it in parallel. */
 void tb_gemm_ref(const tb_gemm_args *g);
 
 /** tb_gemm_load - find and open the libraries now (else the first product

@@ -20,9 +20,19 @@ int tb_threads_count(const tb_ctx *ctx);
 /** tb_threads_backend - "openmp", "pthread" or "serial". */
 const char *tb_threads_backend(void);
 
-/** tb_chunks - pieces of at least `grain` items out of n, at most 64; the
- * piece c covers [tb_chunk_at(n,k,c), tb_chunk_at(n,k,c+1)). Pure functions
- * of the shape. */
+/** tb_threads_lend - until tb_threads_return, an OpenMP library called from
+ * this thread uses tb_threads_count threads, or 1 inside tb_parallel. Returns
+ * what to hand to tb_threads_return. */
+int tb_threads_lend(const tb_ctx *ctx);
+void tb_threads_return(int lent);
+
+/** tb_threads_inside - true on a thread that runs a chunk of tb_parallel. */
+bool tb_threads_inside(void);
+
+/** tb_chunks - pieces of at least `grain` items out of n, at least 1 and at
+ * most TB_CHUNKS_MAX; the piece c covers [tb_chunk_at(n,k,c),
+ * tb_chunk_at(n,k,c+1)). Pure functions of the shape. */
+enum { TB_CHUNKS_MAX = 64 };
 size_t tb_chunks(size_t n, size_t grain);
 size_t tb_chunk_at(size_t n, size_t chunks, size_t c);
 

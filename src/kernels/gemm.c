@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* Matrix products through an outside library where there is one. The
+ * libraries are opened at the first product: opening takes 25 ms and tollbooth
+ * has to start in 5. */
+#include "kernels/kern_tables.h"
+#include "threads/threads.h"
+
+static bool is_tiny(const tb_gemm_args *g)
+{
+    /* below this the libraries spend their time on checks and packing */
+    return (double)g->m * (double)g->n * (double)g->k <= 4096;
+}
+
+#if defined(__wasm__)
+
+void tb_gemm_load(tb_ctx *ctx)
+{
+    (void)ctx;
+}
+
+const char *tb_gemm_name(tb_ctx *ctx, tb_dtype dtype)
+{
+    (void)ctx;
+    (void)dtype;
+    return "tollbooth (wasm)";
+}
+
+void tb_gemm(tb_ctx *ctx, const tb_gemm_args *g)
+{
+    (void)is_tiny;
+    tb_gemm_own(ctx, g);
+}
+
+#else
+
+#    include <dlfcn.h>
+#    include <limits.h>
+
+/* oneDNN's C interface: row-major, dnnl_dim_t is int64_t, 0 is success */
+typedef int (*dnnl_sgemm_fn)(char ta, char tb, int64_t m, int64_t n, int64_t k,
+                             float alpha, const float *a, int64_t lda,
+                             const float *b, int64_t ldb, float beta, float *c,
+                             int64_t ldc);
+typedef struct dnnl_version_head {
+    int major, minor, patch;
+} dnnl_version_head;
+typedef const dnnl_version_head *(*dnnl_version_fn)(void);
+
+/* CBLAS: enumerators are int */
+enum { CBLAS_ROW_MAJOR = 101, CBLAS_NO_TRANS = 111, CBLAS_TRANS = 112 };
+typedef void (*cblas_sgemm_fn)(int order, int ta, int tb, int m, int n, int k,
+                               float alpha, const float *a, int lda,
+                               const float *b, int ldb, float beta, float *c,
+                               int ldc);
+typedef void (*cblas_dgemm_fn)(int order, int ta, int tb, int m, int n, int k,
+                               double alpha, const double *a, int lda,
+                               const double *b, int ldb, double beta, double *c,
+                               int ldc);
+typedef int (*openblas_int_fn)(void);
+typedef char *(*openblas_text_fn)(void);
+enum { OPENBLAS_OPENMP = 2 }; /* openblas_get_parallel */
+
+/** The back ends of a context; a NULL function is a library not found. */
+typedef struct tb_gemm_libs {
+    dnnl_sgemm_fn dnnl;
+    cblas_sgemm_fn sgemm;
+    cblas_dgemm_fn dgemm;
+    char dnnl_name[48], blas_name[96], own_name[48];
+} tb_gemm_libs;
+
+/* A function pointer may not be converted from void * in ISO C. */
+#    define LOAD(lib, name, fn)                                                \
+        do {                                                                   \
+            void *symbol_ = dlsym((lib), (name));                              \
+            memcpy(&(fn), &symbol_, sizeof(fn));                               \
+        } while (0)
+
+static void *open_first(const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        void *lib = *names[i] ? dlopen(names[i], RTLD_NOW | RTLD_LOCAL) : NULL;
+        if (lib)
+            return lib;
+    }
+    return NULL;
+}
+
+static void load_dnnl(tb_gemm_libs *libs)
+{
+    const char *const names[] = {TB_DNNL_PATH, "libdnnl.so.3", "libdnnl.so.2"};
+    void *lib = open_first(names, TB_LEN(names));
+    dnnl_version_fn version = NULL;
+    if (!lib)
+        return;
+    LOAD(lib, "dnnl_sgemm", libs->dnnl);
+    LOAD(lib, "dnnl_version", version);
+    const dnnl_version_head none = {0, 0, 0}, *v = version ? version() : &none;
+    tb_format(libs->dnnl_name, sizeof libs->dnnl_name,
+              "oneDNN %d.%d.%d (dnnl_sgemm)", v->major, v->minor, v->patch);
+}
+
+/* OpenBLAS picks its kernels itself, or by OPENBLAS_CORETYPE, which some
+ * machines set for all: then it runs at half speed and nobody sees why. */
+static void warn_if_narrow(tb_ctx *ctx, const char *core)
+{
+    static const char *const narrow[] = {"Haswell", "Zen", "Excavator",
+                                         "Sandybridge", "Prescott"};
+    if (!tb_kern_isa("avx512", TB_F32))
+        return;
+    for (size_t i = 0; i < TB_LEN(narrow); i++)
+        if (tb_streq(core, narrow[i]))
+            tb_say(ctx, TB_LOG_WARN,
+                   "OpenBLAS runs its %s kernels on a processor with AVX-512: "
+                   "products in double take about twice as long (is "
+                   "OPENBLAS_CORETYPE set?)",
+                   core);
+}
+
+static void load_openblas(tb_ctx *ctx, tb_gemm_libs *libs)
+{
+    const char *const names[] = {TB_OPENBLAS_PATH, "libopenblas.so.0"};
+    void *lib = open_first(names, TB_LEN(names));
+    openblas_int_fn parallel = NULL;
+    openblas_text_fn core = NULL;
+    if (!lib)
+        return;
+    LOAD(lib, "openblas_get_parallel", parallel);
+    LOAD(lib, "openblas_get_corename", core);
+    if (!parallel || parallel() != OPENBLAS_OPENMP) {
+        tb_say(ctx, TB_LOG_WARN,
+               "OpenBLAS is not the OpenMP flavour (a second pool of threads "
+               "halves the speed): our own products run instead");
+        dlclose(lib);
+        return;
+    }
+    LOAD(lib, "cblas_sgemm", libs->sgemm);
+    LOAD(lib, "cblas_dgemm", libs->dgemm);
+    const char *corename = core ? core() : "?";
+    tb_format(libs->blas_name, sizeof libs->blas_name,
+              "OpenBLAS (cblas, %s kernels)", corename);
+    warn_if_narrow(ctx, corename);
+}
+
+/* The libraries stay open: their OpenMP threads outlive any context. */
+static void drop(tb_ctx *ctx, void *libs)
+{
+    tb_free(ctx, libs);
+}
+
+static tb_gemm_libs *libs_of(tb_ctx *ctx)
+{
+    return tb_ctx_slot(ctx, TB_SLOT_GEMM);
+}
+
+void tb_gemm_load(tb_ctx *ctx)
+{
+    if (libs_of(ctx))
+        return;
+    tb_gemm_libs *libs = tb_alloc(ctx, 1, sizeof *libs);
+    if (!libs)
+        return; /* our own code needs nothing */
+    tb_format(libs->own_name, sizeof libs->own_name, "tollbooth (%s)",
+              tb_kern_get(ctx, TB_F32)->isa);
+    /* Only OpenMP code can tell these libraries to stay on one thread. */
+    if (tb_streq(tb_threads_backend(), "openmp")) {
+        load_dnnl(libs);
+        load_openblas(ctx, libs);
+    }
+    tb_ctx_slot_set(ctx, TB_SLOT_GEMM, libs, drop);
+}
+
+const char *tb_gemm_name(tb_ctx *ctx, tb_dtype dtype)
+{
+    tb_gemm_load(ctx);
+    const tb_gemm_libs *libs = libs_of(ctx);
+    if (!libs)
+        return "tollbooth";
+    if (tb_ctx_is_exact(ctx))
+        return libs->own_name;
+    if (dtype == TB_F32 && libs->dnnl)
+        return libs->dnnl_name;
+    if (dtype == TB_F32 ? libs->sgemm != NULL : libs->dgemm != NULL)
+        return libs->blas_name;
+    return libs->own_name;
+}
+
+static bool run_dnnl(const tb_gemm_libs *libs, const tb_gemm_args *g)
+{
+    if (!libs->dnnl || g->dtype != TB_F32)
+        return false;
+    return libs->dnnl(g->ta ? 'T' : 'N', g->tb ? 'T' : 'N', (int64_t)g->m,
+                      (int64_t)g->n, (int64_t)g->k, (float)g->alpha, g->a,
+                      (int64_t)g->lda, g->b, (int64_t)g->ldb, (float)g->beta,
+                      g->c, (int64_t)g->ldc) == 0;
+}
+
+static bool fits_int(const tb_gemm_args *g)
+{
+    return g->m <= INT_MAX && g->n <= INT_MAX && g->k <= INT_MAX &&
+           g->lda <= INT_MAX && g->ldb <= INT_MAX && g->ldc <= INT_MAX;
+}
+
+static bool run_cblas(const tb_gemm_libs *libs, const tb_gemm_args *g)
+{
+    int ta = g->ta ? CBLAS_TRANS : CBLAS_NO_TRANS;
+    int tb = g->tb ? CBLAS_TRANS : CBLAS_NO_TRANS;
+    if (!fits_int(g))
+        return false;
+    if (g->dtype == TB_F32 && libs->sgemm)
+        libs->sgemm(CBLAS_ROW_MAJOR, ta, tb, (int)g->m, (int)g->n, (int)g->k,
+                    (float)g->alpha, g->a, (int)g->lda, g->b, (int)g->ldb,
+                    (float)g->beta, g->c, (int)g->ldc);
+    else if (g->dtype == TB_F64 && libs->dgemm)
+        libs->dgemm(CBLAS_ROW_MAJOR, ta, tb, (int)g->m, (int)g->n, (int)g->k,
+                    g->alpha, g->a, (int)g->lda, g->b, (int)g->ldb, g->beta,
+                    g->c, (int)g->ldc);
+    else
+        return false;
+    return true;
+}
+
+void tb_gemm(tb_ctx *ctx, const tb_gemm_args *g)
+{
+    if (tb_ctx_is_exact(ctx) || is_tiny(g)) {
+        tb_gemm_own(ctx, g);
+        return;
+    }
+    if (!tb_threads_inside()) /* two threads must not open them at once */
+        tb_gemm_load(ctx);
+    const tb_gemm_libs *libs = libs_of(ctx);
+    if (!libs) {
+        tb_gemm_own(ctx, g);
+        return;
+    }
+    int lent = tb_threads_lend(ctx);
+    bool done = run_dnnl(libs, g) || run_cblas(libs, g);
+    tb_threads_return(lent);
+    if (!done)
+        tb_gemm_own(ctx, g);
+}
+
+#endif

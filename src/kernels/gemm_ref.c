@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* Our own matrix products: serial for tests, and cut into parts for
+ * tb_parallel. The arithmetic is in gemm_template.h. */
+#include "kernels/kern_tables.h"
+#include "threads/threads.h"
+
+/* A part is at least this many rows and columns (one packed block), and there
+ * should be about this many parts to share. */
+enum { PART_ROWS = 128, PART_COLS = 64, PARTS = 16 };
+
+void tb_gemm_ref(const tb_gemm_args *g)
+{
+    tb_gemm_part all = {0, g->m, 0, g->n};
+    tb_gemm_part_ref[g->dtype](g, all);
+}
+
+typedef struct tb_gemm_grid {
+    const tb_gemm_args *g;
+    tb_gemm_part_fn part;
+    size_t rows, cols; /* parts along m and n */
+} tb_gemm_grid;
+
+/* Both ends of a chunk are whole blocks, except the last. */
+static size_t block_at(size_t n, size_t block, size_t chunks, size_t c)
+{
+    size_t at = tb_chunk_at((n + block - 1) / block, chunks, c) * block;
+    return at < n ? at : n;
+}
+
+static void run_part(void *arg, size_t chunk)
+{
+    const tb_gemm_grid *grid = arg;
+    size_t m = grid->g->m, n = grid->g->n;
+    size_t r = chunk / grid->cols, c = chunk % grid->cols;
+    tb_gemm_part part = {
+        .i0 = block_at(m, PART_ROWS, grid->rows, r),
+        .i1 = block_at(m, PART_ROWS, grid->rows, r + 1),
+        .j0 = block_at(n, PART_COLS, grid->cols, c),
+        .j1 = block_at(n, PART_COLS, grid->cols, c + 1),
+    };
+    grid->part(grid->g, part);
+}
+
+void tb_gemm_own(const tb_ctx *ctx, const tb_gemm_args *g)
+{
+    tb_gemm_grid grid = {.g = g, .rows = 1, .cols = 1};
+    grid.part = tb_gemm_part_get(tb_ctx_isa_limit(ctx), g->dtype);
+    /* below this (about 10 us of work) waking threads costs more */
+    if ((double)g->m * (double)g->n * (double)g->k > 300e3) {
+        grid.rows = tb_chunks(g->m, PART_ROWS);
+        size_t most = tb_chunks(g->n, PART_COLS);
+        size_t wanted = (PARTS + grid.rows - 1) / grid.rows;
+        grid.cols = most < wanted ? most : wanted;
+    }
+    tb_parallel(ctx, grid.rows * grid.cols, run_part, &grid);
+}

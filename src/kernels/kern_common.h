@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* The part of the kernels that does not depend on the type: lanes, the
+ * folding tree, and what makes compilers vectorise. */
+#ifndef TB_KERNELS_KERN_COMMON_H
+#define TB_KERNELS_KERN_COMMON_H
+
+#include "base/math_inline.h"
+#include "base/number.h"
+#include "kernels/kern_tables.h"
+
+/* A block of 16 must see its constant trip count, else it stays scalar. */
+#define TB_INLINE static inline __attribute__((always_inline))
+
+/* Iteration i touches element i only, so an output may be an input. */
+#if defined(__clang__)
+#    define TB_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#    define TB_IVDEP _Pragma("GCC ivdep")
+#else
+#    define TB_IVDEP
+#endif
+
+enum { TB_LANES = 16 };
+
+/* 16 -> 8 -> 4 -> 2 -> 1 */
+TB_INLINE double tree16(double *lane)
+{
+    for (int j = 0; j < 8; j++)
+        lane[j] += lane[j + 8];
+    for (int j = 0; j < 4; j++)
+        lane[j] += lane[j + 4];
+    return (lane[0] + lane[2]) + (lane[1] + lane[3]);
+}
+
+/* The power of two that brings |x| into [0.5, 2); 1 for 0, inf and nan. */
+TB_INLINE double pow2_near_inverse(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    uint64_t e = (bits >> 52) & 0x7ff;
+    if (e == 0x7ff || x == 0)
+        return 1;
+    if (e < 2) /* subnormal: the largest power there is will do */
+        e = 2;
+    if (e > 2044)
+        e = 2044;
+    bits = (2046 - e) << 52;
+    double scale;
+    memcpy(&scale, &bits, sizeof scale);
+    return scale;
+}
+
+#endif

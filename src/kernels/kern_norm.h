@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* LayerNorm and RMSNorm over REAL; see kern_template.h. Statistics are two
+ * passes in double; elements are centred before they are scaled. */
+
+/* How to reach xhat = (x - mean) * rstd without leaving REAL: the mean is
+ * split in two REALs (x - hi is exact where it cancels), and `pre`, a power of
+ * two, keeps rstd and x - mean in range for rows near the ends of the type. */
+typedef struct FN(centre) {
+    REAL pre, hi, lo, r;
+    REAL rstd;
+} FN(centre);
+
+#if REAL_BITS == 32
+#    define RSTD_SMALL 0x1p-60
+#    define PRE_SMALL  0x1p-64
+#else
+#    define RSTD_SMALL 0x1p-500
+#    define PRE_SMALL  0x1p-512
+#endif
+
+TB_INLINE FN(centre) FN(centre_of)(const double *stat)
+{
+    double pre = 1, mean = stat[0], rstd = stat[1];
+    if (rstd < RSTD_SMALL)
+        pre = PRE_SMALL;
+    if (rstd > 1 / RSTD_SMALL)
+        pre = 1 / PRE_SMALL;
+    mean *= pre;
+    REAL hi = (REAL)mean;
+    return (FN(centre)){.pre = (REAL)pre,
+                        .hi = hi,
+                        .lo = (REAL)(mean - (double)hi),
+                        .r = (REAL)(rstd / pre),
+                        .rstd = (REAL)rstd};
+}
+
+TB_INLINE REAL FN(xhat)(FN(centre) c, REAL x)
+{
+    return ((x * c.pre - c.hi) - c.lo) * c.r;
+}
+
+#if REAL_BITS == 64
+/* The sum of squares left double's range: measure it in units of `scale`. */
+static double rstd_scaled_f64(size_t d, const double *x, double mean,
+                              double eps)
+{
+    double scale = pow2_near_inverse(span_f64(d, x, mean));
+    double var = squares_about_f64(d, x, mean, scale) / (double)d;
+    double e = eps > 0 ? eps * scale * scale : 0;
+    return scale / __builtin_sqrt(var + e);
+}
+#endif
+
+/* A row that is constant has exactly that constant as its mean: sums of d
+ * equal floats are exact in double, for doubles the pivot is the constant. */
+static void FN(norm_stat)(const tb_k_norm *p, const REAL *x, double *stat)
+{
+    double mean = 0, d = (double)p->d;
+    double pivot = REAL_BITS == 64 ? (double)x[0] : 0;
+    if (p->kind == TB_NORM_LAYER)
+        mean = pivot + FN(sum_about)(p->d, x, pivot) / d;
+    double var = FN(squares_about)(p->d, x, mean, 1) / d;
+    stat[0] = mean;
+    stat[1] = 1 / __builtin_sqrt(var + p->eps);
+#if REAL_BITS == 64
+    if (var > 1e300 || (p->eps <= 0 && var < 1e-280))
+        stat[1] = rstd_scaled_f64(p->d, x, mean, p->eps);
+#endif
+}
+
+TB_INLINE void FN(norm_row)(FN(centre) c, size_t d, const REAL *x,
+                            const REAL *gain, const REAL *bias, REAL *y)
+{
+    TB_IVDEP
+    for (size_t i = 0; i < d; i++) {
+        REAL v = FN(xhat)(c, x[i]);
+        if (gain)
+            v *= gain[i];
+        if (bias)
+            v += bias[i];
+        y[i] = v;
+    }
+}
+
+static void FN(norm_fwd)(const tb_k_norm *p, void *y_, double *stat)
+{
+    const REAL *x = p->x, *gain = p->gain, *bias = p->bias;
+    REAL *y = y_;
+    double local[2];
+    for (size_t r = 0; r < p->rows; r++, x += p->d, y += p->d) {
+        double *s = stat ? stat + 2 * r : local;
+        FN(norm_stat)(p, x, s);
+        FN(centre) c = FN(centre_of)(s);
+        /* one loop per case: a test inside would stop the vectoriser */
+        if (gain && bias)
+            FN(norm_row)(c, p->d, x, gain, bias, y);
+        else if (gain)
+            FN(norm_row)(c, p->d, x, gain, NULL, y);
+        else if (bias)
+            FN(norm_row)(c, p->d, x, NULL, bias, y);
+        else
+            FN(norm_row)(c, p->d, x, NULL, NULL, y);
+    }
+}
+
+/* What backward and tangent subtract: mean(h) and mean(h xhat). */
+typedef struct FN(means) {
+    REAL h, h_lo, hx;
+} FN(means);
+
+TB_INLINE void FN(means16)(double *l1, double *l2, FN(centre) c, const REAL *x,
+                           const REAL *h, const REAL *gain, size_t m)
+{
+    for (size_t j = 0; j < m; j++) {
+        REAL v = gain ? h[j] * gain[j] : h[j];
+        l1[j] += (double)v;
+        l2[j] += (double)v * (double)FN(xhat)(c, x[j]);
+    }
+}
+
+TB_INLINE FN(means) FN(means_of)(tb_norm_kind kind, FN(centre) c, size_t d,
+                                 const REAL *x, const REAL *h, const REAL *gain)
+{
+    double l1[TB_LANES] = {0}, l2[TB_LANES] = {0};
+    size_t i = 0;
+    for (; i + TB_LANES <= d; i += TB_LANES)
+        FN(means16)(l1, l2, c, x + i, h + i, gain ? gain + i : NULL, TB_LANES);
+    FN(means16)(l1, l2, c, x + i, h + i, gain ? gain + i : NULL, d - i);
+    double m1 = kind == TB_NORM_LAYER ? tree16(l1) / (double)d : 0;
+    double m2 = tree16(l2) / (double)d;
+    REAL hi = (REAL)m1;
+    return (FN(means)){
+        .h = hi, .h_lo = (REAL)(m1 - (double)hi), .hx = (REAL)m2};
+}
+
+/* rstd * (h - mean(h) - xhat * mean(h xhat)): the norm's Jacobian, which is
+ * symmetric, applied to h */
+TB_INLINE REAL FN(project)(FN(centre) c, FN(means) m, REAL x, REAL h)
+{
+    return c.rstd * (((h - m.h) - m.h_lo) - FN(xhat)(c, x) * m.hx);
+}
+
+TB_INLINE void FN(norm_bwd_row)(tb_norm_kind kind, FN(centre) c, size_t d,
+                                const REAL *x, const REAL *gain, const REAL *gy,
+                                REAL *gx)
+{
+    FN(means) m = FN(means_of)(kind, c, d, x, gy, gain);
+    TB_IVDEP
+    for (size_t i = 0; i < d; i++)
+        gx[i] += FN(project)(c, m, x[i], gain ? gy[i] * gain[i] : gy[i]);
+}
+
+TB_INLINE void FN(norm_cols)(FN(centre) c, size_t d, const REAL *x,
+                             const REAL *gy, double *ggain, double *gbias)
+{
+    TB_IVDEP
+    for (size_t i = 0; ggain && i < d; i++)
+        ggain[i] += (double)gy[i] * (double)FN(xhat)(c, x[i]);
+    TB_IVDEP
+    for (size_t i = 0; gbias && i < d; i++)
+        gbias[i] += (double)gy[i];
+}
+
+static void FN(norm_bwd)(const tb_k_norm *p, const double *stat,
+                         const void *gy_, void *gx_, double *ggain,
+                         double *gbias)
+{
+    const REAL *x = p->x, *gain = p->gain, *gy = gy_;
+    REAL *gx = gx_;
+    for (size_t r = 0; r < p->rows; r++) {
+        size_t at = r * p->d;
+        FN(centre) c = FN(centre_of)(stat + 2 * r);
+        if (gx && gain)
+            FN(norm_bwd_row)(p->kind, c, p->d, x + at, gain, gy + at, gx + at);
+        else if (gx)
+            FN(norm_bwd_row)(p->kind, c, p->d, x + at, NULL, gy + at, gx + at);
+        FN(norm_cols)(c, p->d, x + at, gy + at, ggain, gbias);
+    }
+}
+
+/* ty = gain * J tx + tgain * xhat + tbias, each term where it is given */
+static void FN(norm_tan_row)(const tb_k_norm *p, FN(centre) c, const REAL *x,
+                             const REAL *tx, const REAL *tgain,
+                             const REAL *tbias, REAL *ty)
+{
+    const REAL *gain = p->gain;
+    size_t d = p->d;
+    if (tx) {
+        FN(means) m = FN(means_of)(p->kind, c, d, x, tx, NULL);
+        TB_IVDEP
+        for (size_t i = 0; i < d; i++)
+            ty[i] = FN(project)(c, m, x[i], tx[i]);
+        if (gain)
+            FN(mul)(d, ty, gain, ty);
+    } else {
+        memset(ty, 0, d * sizeof *ty);
+    }
+    TB_IVDEP
+    for (size_t i = 0; tgain && i < d; i++)
+        ty[i] += tgain[i] * FN(xhat)(c, x[i]);
+    if (tbias)
+        FN(add)(d, ty, tbias, ty);
+}
+
+static void FN(norm_tan)(const tb_k_norm *p, const double *stat,
+                         const void *tx_, const void *tgain, const void *tbias,
+                         void *ty_)
+{
+    const REAL *x = p->x, *tx = tx_;
+    REAL *ty = ty_;
+    for (size_t r = 0; r < p->rows; r++) {
+        size_t at = r * p->d;
+        FN(norm_tan_row)
+        (p, FN(centre_of)(stat + 2 * r), x + at, tx ? tx + at : NULL, tgain,
+         tbias, ty + at);
+    }
+}
+
+#undef RSTD_SMALL
+#undef PRE_SMALL

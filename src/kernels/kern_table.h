@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* All kernels of one type and the table that names them; needs REAL_BITS and
+ * KERN_ISA, the name of the instruction set. */
+#include "kernels/kern_real.h"
+#include "kernels/kern_template.h"
+#include "kernels/kern_norm.h"
+#include "kernels/kern_rows.h"
+#include "kernels/gemm_template.h"
+
+static const tb_kern FN(table) = {
+    .dtype = REAL_BITS == 32 ? TB_F32 : TB_F64,
+    .isa = KERN_ISA,
+    .add = FN(add),
+    .sub = FN(sub),
+    .mul = FN(mul),
+    .mul_acc = FN(mul_acc),
+    .scale = FN(scale),
+    .axpy = FN(axpy),
+    .dot = FN(dot),
+    .sum = FN(sum),
+    .unary_fwd = FN(unary_fwd),
+    .unary_bwd = FN(unary_bwd),
+    .unary_tan = FN(unary_tan),
+    .row_add = FN(row_add),
+    .row_mul = FN(row_mul),
+    .col_sum = FN(col_sum),
+    .col_dot = FN(col_dot),
+    .norm_fwd = FN(norm_fwd),
+    .norm_bwd = FN(norm_bwd),
+    .norm_tan = FN(norm_tan),
+    .softmax_fwd = FN(softmax_fwd),
+    .softmax_bwd = FN(softmax_bwd),
+    .xent_fwd = FN(xent_fwd),
+    .xent_bwd = FN(xent_bwd),
+    .xent_tan = FN(xent_tan),
+    .adamw = FN(adamw),
+    .nonfinite = FN(nonfinite),
+    .norm2 = FN(norm2),
+};
+
+#undef REAL_BITS

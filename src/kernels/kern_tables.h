@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of one instruction set offer to dispatch.c and gemm_ref.c.
+ * Arrays are indexed by tb_dtype; NULL where the build lacks that set. */
+#ifndef TB_KERNELS_KERN_TABLES_H
+#define TB_KERNELS_KERN_TABLES_H
+
+#include "kernels/kernels.h"
+
+extern const tb_kern *const tb_kern_ref[2];
+extern const tb_kern *const tb_kern_avx2[2];
+extern const tb_kern *const tb_kern_avx512[2];
+
+/** Rows [i0,i1) and columns [j0,j1) of a product. */
+typedef struct tb_gemm_part {
+    size_t i0, i1, j0, j1;
+} tb_gemm_part;
+
+typedef void (*tb_gemm_part_fn)(const tb_gemm_args *g, tb_gemm_part part);
+
+extern const tb_gemm_part_fn tb_gemm_part_ref[2];
+extern const tb_gemm_part_fn tb_gemm_part_avx2[2];
+extern const tb_gemm_part_fn tb_gemm_part_avx512[2];
+
+/** tb_gemm_part_get - the fastest part function; all give the same bits. */
+tb_gemm_part_fn tb_gemm_part_get(const char *limit, tb_dtype dtype);
+
+/** tb_gemm_own - tb_gemm_ref in parallel: the same bits for any threads. */
+void tb_gemm_own(const tb_ctx *ctx, const tb_gemm_args *g);
+
+#endif
