@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* Who stands where: values that a later pass reads in `saved`, everything
+ * else in `work` for as long as it is read, first fit. */
+#include "plan/plan_parts.h"
+
+enum { ALIGN = 64 };
+
+tb_status tb_plan_grow(tb_ctx *ctx, const tb_plan *p, size_t bytes,
+                       size_t *total, size_t *at)
+{
+    size_t start, end;
+    bool fits = tb_add(*total, ALIGN - 1, &start);
+    start = fits ? start - start % ALIGN : 0;
+    if (!fits || !tb_add(start, bytes, &end))
+        return TB_FAIL(ctx, TB_ERR_MEMORY, "%s: its buffers are too large",
+                       p->name);
+    *at = start;
+    *total = end;
+    return TB_OK;
+}
+
+/* --- who reads what ----------------------------------------------------- */
+
+static void note_reader(tb_plan *p, int node)
+{
+    const tb_node *n = &p->graph->nodes[node];
+    tb_step *s = &p->steps[node];
+    s->root = n->op->alias ? p->steps[n->in[0]].root : node;
+    s->last = s->lowest = node;
+    s->reader = s->output = -1;
+    for (int i = 0; i < n->nin; i++) {
+        tb_step *in = &p->steps[n->in[i]];
+        in->reader = node;
+        in->readers++;
+        p->steps[in->root].last = node;
+    }
+}
+
+static void note_outputs(tb_plan *p)
+{
+    for (int o = 0; o < p->graph->noutputs; o++) {
+        tb_step *s = &p->steps[p->graph->outputs[o].node];
+        tb_step *root = &p->steps[s->root];
+        s->outputs++;
+        root->keep = true;
+        if (root->output < 0)
+            root->output = o;
+    }
+}
+
+/* Backward and tangent read what their ops ask for, and nothing else. */
+static void note_needs(tb_plan *p, int node)
+{
+    const tb_node *n = &p->graph->nodes[node];
+    if (p->passes & TB_PASS_KEEP)
+        p->steps[node].keep = true;
+    if (!(p->passes & (TB_PASS_BWD | TB_PASS_TAN)))
+        return;
+    for (int i = 0; i < n->nin; i++)
+        if (n->op->needs & TB_NEED_IN(i))
+            p->steps[p->steps[n->in[i]].root].keep = true;
+    if (n->op->needs & TB_NEED_OUT)
+        p->steps[p->steps[node].root].keep = true;
+}
+
+static bool is_boundary(const tb_graph *g, int node)
+{
+    for (int i = 0; i < g->nboundaries; i++)
+        if (g->boundaries[i].node == node)
+            return true;
+    return false;
+}
+
+/* The gradient of a term of one sum is the sum's gradient: no copy. Not where
+ * the caller may hand a gradient in or want it out. */
+static bool may_borrow(const tb_plan *p, int node)
+{
+    const tb_step *s = &p->steps[node];
+    if (tb_plan_leaf(p, node) || s->readers != 1 || s->outputs > 0 ||
+        is_boundary(p->graph, node))
+        return false;
+    const tb_node *reader = &p->graph->nodes[s->reader];
+    int i = 0;
+    while (reader->in[i] != node)
+        i++;
+    return tb_plan_through(p, s->reader, i);
+}
+
+static void note_borrowing(tb_plan *p, int node)
+{
+    tb_step *s = &p->steps[node];
+    s->borrows = may_borrow(p, node);
+    if (s->borrows && s->lowest < p->steps[s->reader].lowest)
+        p->steps[s->reader].lowest = s->lowest;
+}
+
+/* --- first fit ---------------------------------------------------------- */
+
+typedef struct span {
+    size_t from, to; /* bytes */
+    int until;       /* last moment it is read */
+} span;
+
+/* Buffers in use, by address. */
+typedef struct pool {
+    const tb_plan *p;
+    span *live;
+    int n;
+    size_t top;
+} pool;
+
+static void expire(pool *q, int now)
+{
+    int kept = 0;
+    for (int i = 0; i < q->n; i++)
+        if (q->live[i].until >= now)
+            q->live[kept++] = q->live[i];
+    q->n = kept;
+}
+
+/* The lowest gap of `bytes`, in use until `until`. */
+static tb_status take(tb_ctx *ctx, pool *q, size_t bytes, int until, size_t *at)
+{
+    size_t end = 0;
+    int i = 0;
+    TB_TRY(tb_plan_grow(ctx, q->p, bytes, &end, at));
+    for (; i < q->n && q->live[i].from < end; i++) {
+        end = q->live[i].to;
+        TB_TRY(tb_plan_grow(ctx, q->p, bytes, &end, at));
+    }
+    memmove(q->live + i + 1, q->live + i,
+            (size_t)(q->n - i) * sizeof(*q->live));
+    q->live[i] = (span){.from = *at, .to = end, .until = until};
+    q->n++;
+    if (end > q->top)
+        q->top = end;
+    return TB_OK;
+}
+
+/* --- saved and scratch -------------------------------------------------- */
+
+static tb_status place_value(tb_ctx *ctx, tb_plan *p, int node)
+{
+    tb_step *s = &p->steps[node];
+    if (tb_plan_leaf(p, node) || s->root != node)
+        return TB_OK;
+    s->place = s->keep ? TB_PLACE_SAVED : TB_PLACE_WORK;
+    if (!s->keep)
+        return TB_OK;
+    return tb_plan_grow(ctx, p, s->bytes, &p->saved_bytes, &s->at);
+}
+
+/* What an op leaves for its backward is saved where there will be one; else
+ * it stands behind the scratch of that one call. */
+static tb_status place_call(tb_ctx *ctx, tb_plan *p, int node)
+{
+    const tb_op *op = p->graph->nodes[node].op;
+    tb_step *s = &p->steps[node];
+    size_t scratch = op->scratch ? op->scratch(&s->call) : 0;
+    size_t saved = op->saved ? op->saved(&s->call) : 0;
+    if (p->passes)
+        TB_TRY(tb_plan_grow(ctx, p, saved, &p->saved_bytes, &s->saved_at));
+    else
+        TB_TRY(tb_plan_grow(ctx, p, saved, &scratch, &s->saved_at));
+    if (scratch > p->scratch_bytes)
+        p->scratch_bytes = scratch;
+    return TB_OK;
+}
+
+/* --- work, one pass at a time ------------------------------------------- */
+
+static tb_status place_forward(tb_ctx *ctx, tb_plan *p, pool *q)
+{
+    for (int n = 0; n < p->graph->nnodes; n++) {
+        tb_step *s = &p->steps[n];
+        expire(q, n);
+        if (s->place == TB_PLACE_WORK && s->root == n)
+            TB_TRY(take(ctx, q, s->bytes, s->last, &s->at));
+    }
+    return TB_OK;
+}
+
+static tb_status place_tangent(tb_ctx *ctx, tb_plan *p, pool *q)
+{
+    for (int n = 0; n < p->graph->nnodes; n++) {
+        tb_step *s = &p->steps[n];
+        expire(q, n);
+        if (!tb_plan_leaf(p, n) && s->root == n)
+            TB_TRY(take(ctx, q, s->bytes, s->last, &s->tan_at));
+    }
+    return TB_OK;
+}
+
+/* Time runs with falling node numbers: a gradient lives from its last reader
+ * down to the node itself, or to the lowest node that borrows it. */
+static tb_status take_grad(tb_ctx *ctx, tb_plan *p, pool *q, int node)
+{
+    tb_step *s = &p->steps[node];
+    if (tb_plan_leaf(p, node) || s->borrows)
+        return TB_OK;
+    return take(ctx, q, s->bytes, p->graph->nnodes - s->lowest, &s->grad_at);
+}
+
+/* Is this the first of the reader's input slots that `node` fills, and the
+ * reader the first to add to its gradient? */
+static bool opens(const tb_plan *p, int reader, int i)
+{
+    const tb_node *n = &p->graph->nodes[reader];
+    const tb_step *s = &p->steps[n->in[i]];
+    for (int j = 0; j < i; j++)
+        if (n->in[j] == n->in[i])
+            return false;
+    return s->reader == reader && s->outputs < 2;
+}
+
+static tb_status place_gradients(tb_ctx *ctx, tb_plan *p, pool *q)
+{
+    int nnodes = p->graph->nnodes;
+    for (int n = 0; n < nnodes; n++)
+        if (p->steps[n].outputs > 1) /* summed before the pass starts */
+            TB_TRY(take_grad(ctx, p, q, n));
+    for (int n = nnodes - 1; n >= 0; n--) {
+        const tb_node *node = &p->graph->nodes[n];
+        expire(q, nnodes - n);
+        for (int i = 0; i < node->nin; i++)
+            if (opens(p, n, i))
+                TB_TRY(take_grad(ctx, p, q, node->in[i]));
+    }
+    return TB_OK;
+}
+
+typedef tb_status (*placer)(tb_ctx *, tb_plan *, pool *);
+
+/* The passes take turns in the same bytes. */
+static tb_status place_passes(tb_ctx *ctx, tb_plan *p, span *live)
+{
+    const placer pass[] = {place_forward, place_gradients, place_tangent};
+    const unsigned wanted[] = {0, TB_PASS_BWD, TB_PASS_TAN};
+    size_t top = 0;
+    for (size_t i = 0; i < TB_LEN(pass); i++) {
+        pool q = {.p = p, .live = live};
+        if (wanted[i] && !(p->passes & wanted[i]))
+            continue;
+        TB_TRY(pass[i](ctx, p, &q));
+        top = q.top > top ? q.top : top;
+    }
+    size_t total = p->scratch_bytes;
+    TB_TRY(tb_plan_grow(ctx, p, p->table_bytes, &total, &p->table_at));
+    TB_TRY(tb_plan_grow(ctx, p, top, &total, &p->pool_at));
+    p->work_bytes = total;
+    return TB_OK;
+}
+
+tb_status tb_plan_place(tb_ctx *ctx, tb_plan *p)
+{
+    size_t nnodes = (size_t)p->graph->nnodes;
+    for (int n = 0; n < p->graph->nnodes; n++)
+        note_reader(p, n);
+    note_outputs(p);
+    for (int n = 0; n < p->graph->nnodes; n++) {
+        note_needs(p, n);
+        note_borrowing(p, n);
+    }
+    for (int n = 0; n < p->graph->nnodes; n++) {
+        TB_TRY(place_value(ctx, p, n));
+        TB_TRY(place_call(ctx, p, n));
+    }
+    if (!tb_mul(nnodes, sizeof(tb_grad), &p->table_bytes))
+        return TB_FAIL(ctx, TB_ERR_MEMORY, "%s: too many nodes", p->name);
+    span *live = tb_alloc(ctx, nnodes, sizeof(*live));
+    if (!live)
+        return TB_ERR_MEMORY;
+    tb_status s = place_passes(ctx, p, live);
+    tb_free(ctx, live);
+    return s;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* What plan*.c share: what was decided about each node when the plan was
+ * made, and how a node's call is filled in for one pass of one run. */
+#ifndef TB_PLAN_PLAN_PARTS_H
+#define TB_PLAN_PLAN_PARTS_H
+
+#include "plan/plan.h"
+
+/** Where the value of a node stands. */
+typedef enum tb_place {
+    TB_PLACE_INPUT, /* the caller's: run.inputs[slot] */
+    TB_PLACE_PARAM, /* run.params[slot] */
+    TB_PLACE_SAVED, /* in saved from forward to backward */
+    TB_PLACE_WORK   /* in work until its last reader ran */
+} tb_place;
+
+/** One node, planned. `*_at` are byte offsets. */
+typedef struct tb_step {
+    tb_opcall call;      /* sizes and kernels; pointers are filled per run */
+    size_t count, bytes; /* of the value */
+    int root;     /* node whose storage holds the value: itself, or the input
+                     of an alias */
+    int last;     /* last node that reads the value, aliases included */
+    int reader;   /* last node that reads this very node, -1: none */
+    int readers;  /* input slots it fills */
+    int outputs;  /* graph outputs it is */
+    int output;   /* of a root: the first output that shows it, -1: none */
+    bool keep;    /* of a root: read after forward */
+    bool borrows; /* its gradient is that of its only reader, unchanged */
+    int lowest;   /* lowest node that reads this node's gradient */
+    tb_place place;
+    int slot;        /* of a leaf: index into inputs or params */
+    size_t at;       /* its value in saved or work */
+    size_t saved_at; /* op->saved block: in saved, or in work where no later
+                        pass reads it */
+    size_t tan_at, grad_at; /* tangent and gradient, in work */
+} tb_step;
+
+struct tb_plan {
+    const tb_graph *graph;
+    unsigned passes;
+    const char *name;
+    size_t saved_bytes, work_bytes;
+    size_t scratch_bytes;         /* work starts with what one call borrows, */
+    size_t table_at, table_bytes; /* then pointers per node, */
+    size_t pool_at;               /* then values, tangents or gradients */
+    double flops;
+    tb_step *steps; /* [nnodes] */
+};
+
+/** A gradient in the making; the table of a backward pass. */
+typedef struct tb_grad {
+    const void *value; /* what has come so far, NULL: nothing */
+    void *at;          /* the same, where it may be added to */
+    void *into;        /* the caller's buffer for it, NULL: in work */
+    bool adds;         /* `into` already counts (parameters) */
+    bool reach;        /* something wanted lies behind */
+} tb_grad;
+
+/** tb_plan_grow - *total = align64(*total) + bytes, *at the start;
+ * TB_ERR_MEMORY on overflow. */
+tb_status tb_plan_grow(tb_ctx *ctx, const tb_plan *p, size_t bytes,
+                       size_t *total, size_t *at);
+
+/** tb_plan_place - decides where everything stands; fills the offsets of all
+ * steps and the sizes of saved and work. */
+tb_status tb_plan_place(tb_ctx *ctx, tb_plan *p);
+
+/** tb_plan_leaf - data or parameter: nothing to run. */
+bool tb_plan_leaf(const tb_plan *p, int node);
+
+/** tb_plan_through - input i of this node gets the node's gradient as it is:
+ * a sum of terms that look like it. */
+bool tb_plan_through(const tb_plan *p, int node, int i);
+
+/** tb_plan_call - the call of a node: sizes, attributes, values, saved block,
+ * scratch, random stream. `forward`: values in work are still there; later
+ * they are NULL, so that an op that reads what it did not ask for is found. */
+void tb_plan_call(tb_ctx *ctx, const tb_run *r, int node, bool forward,
+                  tb_opcall *c);
+
+#endif

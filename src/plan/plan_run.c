@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* Forward and tangent of one layer, and the call of a node that every pass
+ * starts from. Nothing here allocates. */
+#include "plan/plan_parts.h"
+
+/* Steele, Lea, Flood 2014 (SplitMix64). */
+static uint64_t mix(uint64_t h)
+{
+    h += 0x9E3779B97F4A7C15u;
+    h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9u;
+    h = (h ^ (h >> 27)) * 0x94D049BB133111EBu;
+    return h ^ (h >> 31);
+}
+
+/* A stream per scope and node; the seed moves with the step. */
+static tb_rng node_rng(const tb_run *r, int node)
+{
+    tb_rng rng = tb_rng_make(r->seed ^ mix(r->step), r->scope ? r->scope : "");
+    rng.stream ^= mix((uint64_t)node);
+    return rng;
+}
+
+/* Storage of a value the plan computes. */
+static void *storage(const tb_run *r, const tb_step *s)
+{
+    if (s->output >= 0 && r->outputs && r->outputs[s->output])
+        return r->outputs[s->output];
+    if (s->place == TB_PLACE_SAVED)
+        return (char *)r->saved + s->at;
+    return (char *)r->work + r->plan->pool_at + s->at;
+}
+
+static const tb_step *root_of(const tb_plan *p, int node)
+{
+    return &p->steps[p->steps[node].root];
+}
+
+/* The value while the forward pass runs. */
+static const void *live_value(const tb_run *r, int node)
+{
+    const tb_step *s = root_of(r->plan, node);
+    if (s->place == TB_PLACE_INPUT)
+        return r->inputs[s->slot];
+    if (s->place == TB_PLACE_PARAM)
+        return r->params[s->slot];
+    return storage(r, s);
+}
+
+const void *tb_plan_value(const tb_run *r, int node)
+{
+    if (root_of(r->plan, node)->place == TB_PLACE_WORK)
+        return NULL;
+    return live_value(r, node);
+}
+
+void tb_plan_call(tb_ctx *ctx, const tb_run *r, int node, bool forward,
+                  tb_opcall *c)
+{
+    const tb_plan *p = r->plan;
+    const tb_step *s = &p->steps[node];
+    const tb_node *n = &p->graph->nodes[node];
+    *c = s->call;
+    c->ctx = ctx;
+    if (r->attr)
+        memcpy(c->attr, r->attr[node], sizeof(c->attr));
+    for (int i = 0; i < n->nin; i++)
+        c->in[i] =
+            forward ? live_value(r, n->in[i]) : tb_plan_value(r, n->in[i]);
+    if (forward || root_of(p, node)->place == TB_PLACE_SAVED)
+        c->out = storage(r, root_of(p, node));
+    c->saved = (char *)(p->passes ? r->saved : r->work) + s->saved_at;
+    c->scratch = r->work;
+    c->rng = node_rng(r, node);
+}
+
+/* --- forward ------------------------------------------------------------ */
+
+/* An op may have no value only where its eps is 0; one without eps always
+ * says. */
+static bool may_have_no_value(const tb_op *op, const tb_opcall *c)
+{
+    if (!op->check)
+        return false;
+    for (int i = 0; i < op->nattr; i++)
+        if (tb_streq(op->attr_name[i], "eps"))
+            return c->attr[i] == 0;
+    return true;
+}
+
+static tb_status check_value(tb_ctx *ctx, const tb_run *r, const tb_op *op,
+                             const tb_opcall *c)
+{
+    size_t row = 0;
+    if (!may_have_no_value(op, c))
+        return TB_OK;
+    const char *reason = op->check(c, &row);
+    if (!reason)
+        return TB_OK;
+    return TB_FAIL(ctx, TB_ERR_INPUT, "%s: %s: %s at row %zu (rows from 1)",
+                   r->scope ? r->scope : r->plan->name, op->name, reason,
+                   row + 1);
+}
+
+static tb_status run_node(tb_ctx *ctx, const tb_run *r, int node)
+{
+    const tb_op *op = r->plan->graph->nodes[node].op;
+    tb_opcall c;
+    if (tb_plan_leaf(r->plan, node) || op->alias)
+        return TB_OK;
+    tb_plan_call(ctx, r, node, true, &c);
+    op->fwd(&c);
+    return check_value(ctx, r, op, &c);
+}
+
+/* Outputs that share storage with another value, or are data. */
+static void copy_outputs(const tb_run *r)
+{
+    const tb_graph *g = r->plan->graph;
+    for (int o = 0; o < g->noutputs; o++) {
+        int node = g->outputs[o].node;
+        const void *value = live_value(r, node);
+        if (r->outputs && r->outputs[o] && r->outputs[o] != value)
+            memcpy(r->outputs[o], value, r->plan->steps[node].bytes);
+    }
+}
+
+tb_status tb_plan_forward(tb_ctx *ctx, const tb_run *r)
+{
+    for (int n = 0; n < r->plan->graph->nnodes; n++)
+        TB_TRY(run_node(ctx, r, n));
+    copy_outputs(r);
+    return TB_OK;
+}
+
+/* --- tangent ------------------------------------------------------------ */
+
+/* The tangents of a pass: NULL is zero. */
+typedef struct tan_pass {
+    const tb_run *r;
+    const void *const *tin, *const *tparams;
+    void *const *tout;
+    const void **t; /* per node, in work */
+} tan_pass;
+
+/* Where the tangent is computed: the caller's buffer if it is wanted. */
+static void *tan_storage(const tan_pass *a, int node)
+{
+    const tb_plan *p = a->r->plan;
+    for (int o = 0; p->steps[node].outputs > 0 && o < p->graph->noutputs; o++)
+        if (p->graph->outputs[o].node == node && a->tout && a->tout[o])
+            return a->tout[o];
+    return (char *)a->r->work + p->pool_at + p->steps[node].tan_at;
+}
+
+static const void *leaf_tangent(const tan_pass *a, int node)
+{
+    const tb_step *s = &a->r->plan->steps[node];
+    const void *const *from = s->place == TB_PLACE_INPUT ? a->tin : a->tparams;
+    if (s->call.out_shape.kind == TB_SHAPE_TOKENS)
+        return NULL;
+    return from ? from[s->slot] : NULL;
+}
+
+static const void *node_tangent(tb_ctx *ctx, const tan_pass *a, int node)
+{
+    const tb_node *n = &a->r->plan->graph->nodes[node];
+    bool moves = false;
+    tb_opcall c;
+    for (int i = 0; i < n->nin; i++)
+        moves = moves || a->t[n->in[i]];
+    if (!moves || n->op->jac == TB_JAC_ZERO || !n->op->tan)
+        return NULL;
+    if (n->op->alias)
+        return a->t[n->in[0]];
+    tb_plan_call(ctx, a->r, node, false, &c);
+    for (int i = 0; i < n->nin; i++)
+        c.tin[i] = a->t[n->in[i]];
+    c.tout = tan_storage(a, node);
+    n->op->tan(&c);
+    return c.tout;
+}
+
+static void give_tangent(const tan_pass *a, int node)
+{
+    const tb_plan *p = a->r->plan;
+    const tb_step *s = &p->steps[node];
+    for (int o = 0; s->outputs > 0 && o < p->graph->noutputs; o++) {
+        void *to = a->tout ? a->tout[o] : NULL;
+        if (p->graph->outputs[o].node != node || !to || to == a->t[node])
+            continue;
+        if (a->t[node])
+            memcpy(to, a->t[node], s->bytes);
+        else
+            memset(to, 0, s->bytes);
+    }
+}
+
+tb_status tb_plan_tangent(tb_ctx *ctx, const tb_run *r, const void *const *tin,
+                          const void *const *tparams, void *const *tout)
+{
+    const tb_plan *p = r->plan;
+    if (!(p->passes & TB_PASS_TAN))
+        return TB_FAIL(ctx, TB_ERR_ARG, "%s: planned without tangents",
+                       p->name);
+    tan_pass a = {.r = r, .tin = tin, .tparams = tparams, .tout = tout};
+    a.t = (const void **)(void *)((char *)r->work + p->table_at);
+    for (int n = 0; n < p->graph->nnodes; n++) {
+        a.t[n] =
+            tb_plan_leaf(p, n) ? leaf_tangent(&a, n) : node_tangent(ctx, &a, n);
+        give_tangent(&a, n);
+    }
+    return TB_OK;
+}
+
+/* --- toll --------------------------------------------------------------- */
+
+tb_status tb_plan_gain(tb_ctx *ctx, const tb_run *r, int node, double *rms,
+                       double *max)
+{
+    const tb_plan *p = r->plan;
+    tb_opcall c;
+    if (node < 0 || node >= p->graph->nnodes || !p->graph->nodes[node].op->gain)
+        return TB_FAIL(ctx, TB_ERR_ARG, "%s: node %d is not a norm", p->name,
+                       node);
+    if (!(p->passes & TB_PASS_KEEP))
+        return TB_FAIL(ctx, TB_ERR_ARG, "%s: planned without its values kept",
+                       p->name);
+    tb_plan_call(ctx, r, node, false, &c);
+    p->graph->nodes[node].op->gain(&c, rms, max);
+    return TB_OK;
+}
