@@ -64,6 +64,7 @@ typedef enum tb_jac {
     TB_JAC_DIFF,   /* J(a) - J(b) */
     TB_JAC_AFFINE, /* c J(a) */
     TB_JAC_PROD,   /* diag(b) J(a) + diag(a) J(b), or a scalar or vector */
+    TB_JAC_QUOT,   /* J(a) / b, b a scalar; - a J(b) / b^2 where b depends */
     TB_JAC_SYMBOL, /* J_<symbol>(a) J(a) */
     TB_JAC_DIAG,   /* diag(<symbol>'(a)) J(a) */
     TB_JAC_WEIGHT, /* W J(a), W the weight's name */
@@ -85,7 +86,8 @@ typedef struct tb_op {
     tb_jac jac;
     unsigned needs;
     bool alias; /* fwd is the identity on in[0]: out may share its storage */
-    /* shape rule: false with *why set where the shapes cannot be meant */
+    /* shape rule: false with *why set where the shapes cannot be meant; the
+     * caller has checked min_in and max_in. Leaves: NULL, as fwd, bwd, tan */
     bool (*shape)(const tb_shape *in, int nin, const double *attr,
                   tb_shape *out, const char **why);
     size_t (*saved)(const tb_opcall *c);   /* bytes; NULL: none */
@@ -94,10 +96,11 @@ typedef struct tb_op {
     void (*bwd)(const tb_opcall *c);
     void (*tan)(const tb_opcall *c);
     /* norms: RMS gain |J|_F/sqrt(rows*d) over all tokens and the largest
-     * singular value, at this input; NULL elsewhere */
+     * singular value, at this input, after fwd; NULL elsewhere */
     void (*gain)(const tb_opcall *c, double *rms, double *max);
-    /* after fwd: a row the op has no value for (zero variance with eps = 0),
-     * with the reason; NULL reason: fine */
+    /* after fwd: a row the op has no value for (zero variance with eps = 0, a
+     * token outside the vocabulary), with the reason; NULL: every row is fine.
+     * A NULL check: the op has a value for everything */
     const char *(*check)(const tb_opcall *c, size_t *row);
     double (*flops)(const tb_opcall *c); /* forward; NULL: element-wise */
 } tb_op;

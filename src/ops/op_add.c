@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* add: y = a + b. sub: y = a - b. Equal shapes, nothing broadcasts. */
+#include "ops/op_help.h"
+
+static bool shape(const tb_shape *in, int nin, const double *attr,
+                  tb_shape *out, const char **why)
+{
+    (void)nin, (void)attr;
+    if (!tb_op_same(in[0], in[1]))
+        return tb_op_no(why, "both sides must have the same shape");
+    if (in[0].kind != TB_SHAPE_STREAM && in[0].kind != TB_SHAPE_SCALAR)
+        return tb_op_no(why, "both sides must be streams or scalars");
+    *out = in[0];
+    return true;
+}
+
+static void add_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    (void)chunk;
+    c->k->add(to - from, tb_op_peek(c, c->in[0], from),
+              tb_op_peek(c, c->in[1], from), tb_op_at(c, c->out, from));
+}
+
+static void add_fwd(const tb_opcall *c)
+{
+    tb_op_each(c, tb_op_out_count(c), 1, add_range);
+}
+
+static void sub_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    (void)chunk;
+    c->k->sub(to - from, tb_op_peek(c, c->in[0], from),
+              tb_op_peek(c, c->in[1], from), tb_op_at(c, c->out, from));
+}
+
+static void sub_fwd(const tb_opcall *c)
+{
+    tb_op_each(c, tb_op_out_count(c), 1, sub_range);
+}
+
+/* g0 += gy, g1 += sign gy */
+static void bwd_signed(const tb_opcall *c, size_t from, size_t to, double sign)
+{
+    const void *gy = tb_op_peek(c, c->gout, from);
+    if (c->gin[0])
+        tb_op_plus(c, to - from, gy, tb_op_at(c, c->gin[0], from));
+    if (c->gin[1])
+        c->k->axpy(to - from, sign, gy, tb_op_at(c, c->gin[1], from));
+}
+
+static void add_bwd_range(const tb_opcall *c, size_t from, size_t to,
+                          size_t chunk)
+{
+    (void)chunk;
+    bwd_signed(c, from, to, 1);
+}
+
+static void add_bwd(const tb_opcall *c)
+{
+    tb_op_each(c, tb_op_out_count(c), 1, add_bwd_range);
+}
+
+static void sub_bwd_range(const tb_opcall *c, size_t from, size_t to,
+                          size_t chunk)
+{
+    (void)chunk;
+    bwd_signed(c, from, to, -1);
+}
+
+static void sub_bwd(const tb_opcall *c)
+{
+    tb_op_each(c, tb_op_out_count(c), 1, sub_bwd_range);
+}
+
+/* ty = t0 + sign t1 */
+static void tan_signed(const tb_opcall *c, size_t from, size_t to, double sign)
+{
+    void *ty = tb_op_at(c, c->tout, from);
+    tb_op_copy(c, to - from, tb_op_peek(c, c->tin[0], from), ty);
+    if (c->tin[1])
+        c->k->axpy(to - from, sign, tb_op_peek(c, c->tin[1], from), ty);
+}
+
+static void add_tan_range(const tb_opcall *c, size_t from, size_t to,
+                          size_t chunk)
+{
+    (void)chunk;
+    tan_signed(c, from, to, 1);
+}
+
+static void add_tan(const tb_opcall *c)
+{
+    tb_op_each(c, tb_op_out_count(c), 1, add_tan_range);
+}
+
+static void sub_tan_range(const tb_opcall *c, size_t from, size_t to,
+                          size_t chunk)
+{
+    (void)chunk;
+    tan_signed(c, from, to, -1);
+}
+
+static void sub_tan(const tb_opcall *c)
+{
+    tb_op_each(c, tb_op_out_count(c), 1, sub_tan_range);
+}
+
+const tb_op tb_op_add = {
+    .name = "add",
+    .symbol = "+",
+    .min_in = 2,
+    .max_in = 2,
+    .lane = TB_LANE_PASS,
+    .jac = TB_JAC_SUM,
+    .shape = shape,
+    .fwd = add_fwd,
+    .bwd = add_bwd,
+    .tan = add_tan,
+};
+
+const tb_op tb_op_sub = {
+    .name = "sub",
+    .symbol = "-",
+    .min_in = 2,
+    .max_in = 2,
+    .lane = TB_LANE_PASS,
+    .jac = TB_JAC_DIFF,
+    .shape = shape,
+    .fwd = sub_fwd,
+    .bwd = sub_bwd,
+    .tan = sub_tan,
+};

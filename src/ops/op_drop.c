@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* drop: y = m (.) x, each element of m being 0 with probability p, else
+ * 1/(1-p) (Srivastava et al. 2014). m is a pure function of the node's random
+ * stream and the element's index: nothing is stored, every pass and any
+ * number of threads sees the same mask. */
+#include "ops/op_help.h"
+
+static bool shape(const tb_shape *in, int nin, const double *attr,
+                  tb_shape *out, const char **why)
+{
+    if (!(attr[TB_ATTR_DROP_P] >= 0 && attr[TB_ATTR_DROP_P] <= 1))
+        return tb_op_no(why, "the drop probability must lie in 0 .. 1");
+    return tb_op_shape_stream(in, nin, attr, out, why);
+}
+
+/* y += or = m (.) x over elements [from, to). */
+static void apply(const tb_opcall *c, size_t from, size_t to, const void *x,
+                  bool add, void *y)
+{
+    double p = c->attr[TB_ATTR_DROP_P];
+    tb_op_block m;
+    for (size_t i = from; i < to; i += TB_OP_BLOCK) {
+        size_t n = to - i < TB_OP_BLOCK ? to - i : TB_OP_BLOCK;
+        for (size_t j = 0; j < n; j++)
+            tb_op_set(c, &m, j,
+                      tb_rng_uniform(c->rng, i + j) < p ? 0 : 1 / (1 - p));
+        (add ? c->k->mul_acc : c->k->mul)(n, &m, tb_op_peek(c, x, i),
+                                          tb_op_at(c, y, i));
+    }
+}
+
+/* A random number costs about as much as this many plain elements. */
+enum { COST = 8 };
+
+static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    (void)chunk;
+    apply(c, from, to, c->in[0], false, c->out);
+}
+
+static void fwd(const tb_opcall *c)
+{
+    tb_op_each(c, tb_op_out_count(c), COST, fwd_range);
+}
+
+static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    (void)chunk;
+    apply(c, from, to, c->gout, true, c->gin[0]);
+}
+
+static void bwd(const tb_opcall *c)
+{
+    if (c->gin[0])
+        tb_op_each(c, tb_op_out_count(c), COST, bwd_range);
+}
+
+static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    (void)chunk;
+    apply(c, from, to, c->tin[0], false, c->tout);
+}
+
+static void tan_(const tb_opcall *c)
+{
+    if (c->tin[0])
+        tb_op_each(c, tb_op_out_count(c), COST, tan_range);
+    else
+        tb_op_copy(c, tb_op_out_count(c), NULL, c->tout);
+}
+
+const tb_op tb_op_drop = {
+    .name = "drop",
+    .symbol = "drop",
+    .min_in = 1,
+    .max_in = 1,
+    .nattr = 1,
+    .attr_name = {"p"},
+    .lane = TB_LANE_PASS,
+    .jac = TB_JAC_SYMBOL,
+    .shape = shape,
+    .fwd = fwd,
+    .bwd = bwd,
+    .tan = tan_,
+};

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by the ops: element access, chunks by shape, ordered sums, and the
+ * one call into tb_gemm. */
+#include "ops/op_help.h"
+
+size_t tb_shape_count(tb_shape s, size_t batch, size_t time)
+{
+    size_t rows = tb_op_times(batch, time);
+    switch (s.kind) {
+    case TB_SHAPE_STREAM:
+        return tb_op_times(rows, s.width);
+    case TB_SHAPE_MATRIX:
+        return tb_op_times(s.height, s.width);
+    case TB_SHAPE_TOKENS:
+        return rows;
+    case TB_SHAPE_VECTOR:
+        return s.width;
+    case TB_SHAPE_SCALAR:
+        break;
+    }
+    return 1;
+}
+
+size_t tb_op_rows(const tb_opcall *c)
+{
+    return c->batch * c->time;
+}
+
+size_t tb_op_in_count(const tb_opcall *c, int i)
+{
+    return tb_shape_count(c->in_shape[i], c->batch, c->time);
+}
+
+size_t tb_op_out_count(const tb_opcall *c)
+{
+    return tb_shape_count(c->out_shape, c->batch, c->time);
+}
+
+size_t tb_op_times(size_t a, size_t b)
+{
+    size_t n;
+    return tb_mul(a, b, &n) ? n : SIZE_MAX;
+}
+
+size_t tb_op_bytes(const tb_opcall *c, size_t n)
+{
+    return tb_op_times(n, tb_dtype_size(c->k->dtype));
+}
+
+const void *tb_op_peek(const tb_opcall *c, const void *p, size_t i)
+{
+    return p ? (const char *)p + i * tb_dtype_size(c->k->dtype) : NULL;
+}
+
+void *tb_op_at(const tb_opcall *c, void *p, size_t i)
+{
+    return p ? (char *)p + i * tb_dtype_size(c->k->dtype) : NULL;
+}
+
+double tb_op_get(const tb_opcall *c, const void *p, size_t i)
+{
+    return c->k->dtype == TB_F32 ? (double)((const float *)p)[i]
+                                 : ((const double *)p)[i];
+}
+
+void tb_op_set(const tb_opcall *c, void *p, size_t i, double v)
+{
+    if (c->k->dtype == TB_F32)
+        ((float *)p)[i] = (float)v;
+    else
+        ((double *)p)[i] = v;
+}
+
+void tb_op_acc(const tb_opcall *c, void *p, size_t i, double v)
+{
+    tb_op_set(c, p, i, tb_op_get(c, p, i) + v);
+}
+
+void tb_op_copy(const tb_opcall *c, size_t n, const void *x, void *y)
+{
+    if (!x)
+        memset(y, 0, tb_op_bytes(c, n));
+    else if (x != y)
+        memcpy(y, x, tb_op_bytes(c, n));
+}
+
+void tb_op_plus(const tb_opcall *c, size_t n, const void *x, void *y)
+{
+    c->k->add(n, y, x, y);
+}
+
+/* Elements worth a thread's while. */
+enum { GRAIN = 16384 };
+
+size_t tb_op_pieces(size_t n, size_t unit)
+{
+    size_t grain = unit < GRAIN ? GRAIN / (unit ? unit : 1) : 1;
+    return n ? tb_chunks(n, grain) : 0;
+}
+
+typedef struct pass {
+    const tb_opcall *c;
+    tb_range_fn fn;
+    size_t n, pieces;
+} pass;
+
+static void run_piece(void *arg, size_t chunk)
+{
+    const pass *p = arg;
+    p->fn(p->c, tb_chunk_at(p->n, p->pieces, chunk),
+          tb_chunk_at(p->n, p->pieces, chunk + 1), chunk);
+}
+
+void tb_op_each(const tb_opcall *c, size_t n, size_t unit, tb_range_fn fn)
+{
+    pass p = {.c = c, .fn = fn, .n = n, .pieces = tb_op_pieces(n, unit)};
+    if (p.pieces)
+        tb_parallel(c->ctx, p.pieces, run_piece, &p);
+}
+
+double *tb_op_part(const tb_opcall *c, size_t chunk, size_t len)
+{
+    return (double *)c->scratch + chunk * len;
+}
+
+size_t tb_op_part_bytes(size_t pieces, size_t len)
+{
+    return tb_op_times(tb_op_times(pieces, len), sizeof(double));
+}
+
+double tb_op_sum(const tb_opcall *c, size_t pieces, size_t len, size_t i)
+{
+    double sum = 0;
+    for (size_t p = 0; p < pieces; p++)
+        sum += tb_op_part(c, p, len)[i];
+    return sum;
+}
+
+void tb_op_join(const tb_opcall *c, size_t pieces, size_t len, size_t first,
+                size_t n, void *g)
+{
+    if (!g)
+        return;
+    for (size_t j = 0; j < n; j++)
+        tb_op_acc(c, g, j, tb_op_sum(c, pieces, len, first + j));
+}
+
+void tb_op_product(const tb_opcall *c, tb_op_form form, size_t m, size_t n,
+                   size_t k, tb_op_mat a, tb_op_mat b, bool add, void *y,
+                   size_t ldy)
+{
+    if (m == 0 || n == 0 || (k == 0 && add))
+        return;
+    const tb_gemm_args g = {.dtype = c->k->dtype,
+                            .ta = form == TB_OP_TN,
+                            .tb = form == TB_OP_NT,
+                            .m = m,
+                            .n = n,
+                            .k = k,
+                            .alpha = 1,
+                            .beta = add ? 1 : 0,
+                            .a = a.p,
+                            .b = b.p,
+                            .c = y,
+                            .lda = a.ld,
+                            .ldb = b.ld,
+                            .ldc = ldy};
+    tb_gemm(c->ctx, &g);
+}
+
+bool tb_op_same(tb_shape a, tb_shape b)
+{
+    return a.kind == b.kind && a.width == b.width && a.height == b.height;
+}
+
+bool tb_op_no(const char **why, const char *reason)
+{
+    *why = reason;
+    return false;
+}
+
+bool tb_op_shape_keep(const tb_shape *in, int nin, const double *attr,
+                      tb_shape *out, const char **why)
+{
+    (void)nin, (void)attr;
+    if (in[0].kind == TB_SHAPE_TOKENS)
+        return tb_op_no(why, "token ids are not numbers to compute with");
+    *out = in[0];
+    return true;
+}
+
+bool tb_op_shape_stream(const tb_shape *in, int nin, const double *attr,
+                        tb_shape *out, const char **why)
+{
+    (void)nin, (void)attr;
+    if (in[0].kind != TB_SHAPE_STREAM)
+        return tb_op_no(why, "its input must be a stream");
+    *out = in[0];
+    return true;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* identity: y = x. stop: y = x too, but no gradient and no tangent pass. */
+#include "ops/op_help.h"
+
+static void copy_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    (void)chunk;
+    tb_op_copy(c, to - from, tb_op_peek(c, c->in[0], from),
+               tb_op_at(c, c->out, from));
+}
+
+static void fwd(const tb_opcall *c)
+{
+    if (c->out != c->in[0])
+        tb_op_each(c, tb_op_out_count(c), 1, copy_range);
+}
+
+static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    (void)chunk;
+    tb_op_plus(c, to - from, tb_op_peek(c, c->gout, from),
+               tb_op_at(c, c->gin[0], from));
+}
+
+static void bwd(const tb_opcall *c)
+{
+    if (c->gin[0])
+        tb_op_each(c, tb_op_out_count(c), 1, bwd_range);
+}
+
+static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    (void)chunk;
+    tb_op_copy(c, to - from, tb_op_peek(c, c->tin[0], from),
+               tb_op_at(c, c->tout, from));
+}
+
+static void tan_(const tb_opcall *c)
+{
+    tb_op_each(c, tb_op_out_count(c), 1, tan_range);
+}
+
+static void stop_bwd(const tb_opcall *c)
+{
+    (void)c;
+}
+
+static void stop_tan(const tb_opcall *c)
+{
+    tb_op_copy(c, tb_op_out_count(c), NULL, c->tout);
+}
+
+const tb_op tb_op_identity = {
+    .name = "identity",
+    .symbol = "I",
+    .min_in = 1,
+    .max_in = 1,
+    .lane = TB_LANE_PASS,
+    .jac = TB_JAC_SUM,
+    .alias = true,
+    .shape = tb_op_shape_keep,
+    .fwd = fwd,
+    .bwd = bwd,
+    .tan = tan_,
+};
+
+const tb_op tb_op_stop = {
+    .name = "stop",
+    .symbol = "stop",
+    .min_in = 1,
+    .max_in = 1,
+    .lane = TB_LANE_PASS,
+    .jac = TB_JAC_ZERO,
+    .alias = true,
+    .shape = tb_op_shape_keep,
+    .fwd = fwd,
+    .bwd = stop_bwd,
+    .tan = stop_tan,
+};

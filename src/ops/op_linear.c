@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* linear: y = x W^T + b over rows; W is stored [out, in] as in checkpoints. */
+#include "ops/op_help.h"
+
+static bool shape(const tb_shape *in, int nin, const double *attr,
+                  tb_shape *out, const char **why)
+{
+    (void)attr;
+    if (in[0].kind != TB_SHAPE_STREAM)
+        return tb_op_no(why, "a linear map applies to a stream");
+    if (in[1].kind != TB_SHAPE_MATRIX)
+        return tb_op_no(why, "its weight must be a matrix [out, in]");
+    if (in[1].width != in[0].width)
+        return tb_op_no(why, "the weight's input size is not the width");
+    if (nin > 2 &&
+        (in[2].kind != TB_SHAPE_VECTOR || in[2].width != in[1].height))
+        return tb_op_no(why, "the bias must be a vector, one per output");
+    *out = (tb_shape){TB_SHAPE_STREAM, in[1].height, 1};
+    return true;
+}
+
+/* y (+)= x W^T, for the primal and both halves of the tangent. */
+static void apply(const tb_opcall *c, const void *x, const void *w, bool add,
+                  void *y)
+{
+    size_t din = c->in_shape[0].width, dout = c->out_shape.width;
+    tb_op_product(c, TB_OP_NT, tb_op_rows(c), dout, din, (tb_op_mat){x, din},
+                  (tb_op_mat){w, din}, add, y, dout);
+}
+
+static void add_rows(const tb_opcall *c, size_t from, size_t to, const void *v,
+                     void *y)
+{
+    size_t d = c->out_shape.width;
+    c->k->row_add(to - from, d, v, tb_op_at(c, y, from * d));
+}
+
+static void bias_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    (void)chunk;
+    add_rows(c, from, to, c->in[2], c->out);
+}
+
+static void tan_bias_range(const tb_opcall *c, size_t from, size_t to,
+                           size_t chunk)
+{
+    (void)chunk;
+    add_rows(c, from, to, c->tin[2], c->tout);
+}
+
+static void fwd(const tb_opcall *c)
+{
+    apply(c, c->in[0], c->in[1], false, c->out);
+    if (c->nin > 2)
+        tb_op_each(c, tb_op_rows(c), c->out_shape.width, bias_range);
+}
+
+static void bwd_bias_range(const tb_opcall *c, size_t from, size_t to,
+                           size_t chunk)
+{
+    size_t d = c->out_shape.width;
+    double *part = tb_op_part(c, chunk, d);
+    memset(part, 0, d * sizeof *part);
+    c->k->col_sum(to - from, d, tb_op_peek(c, c->gout, from * d), part);
+}
+
+/* db = column sums of gy, in double */
+static void bwd_bias(const tb_opcall *c)
+{
+    size_t rows = tb_op_rows(c), d = c->out_shape.width;
+    tb_op_each(c, rows, d, bwd_bias_range);
+    tb_op_join(c, tb_op_pieces(rows, d), d, 0, d, c->gin[2]);
+}
+
+/* dx += gy W, dW += gy^T x */
+static void bwd(const tb_opcall *c)
+{
+    size_t rows = tb_op_rows(c);
+    size_t din = c->in_shape[0].width, dout = c->out_shape.width;
+    const tb_op_mat gy = {c->gout, dout};
+    if (c->gin[0])
+        tb_op_product(c, TB_OP_NN, rows, din, dout, gy,
+                      (tb_op_mat){c->in[1], din}, true, c->gin[0], din);
+    if (c->gin[1])
+        tb_op_product(c, TB_OP_TN, dout, din, rows, gy,
+                      (tb_op_mat){c->in[0], din}, true, c->gin[1], din);
+    if (c->nin > 2 && c->gin[2])
+        bwd_bias(c);
+}
+
+/* ty = tx W^T + x tW^T + tb */
+static void tan_(const tb_opcall *c)
+{
+    if (c->tin[0])
+        apply(c, c->tin[0], c->in[1], false, c->tout);
+    else if (!c->tin[1])
+        tb_op_copy(c, tb_op_out_count(c), NULL, c->tout);
+    if (c->tin[1])
+        apply(c, c->in[0], c->tin[1], c->tin[0] != NULL, c->tout);
+    if (c->nin > 2 && c->tin[2])
+        tb_op_each(c, tb_op_rows(c), c->out_shape.width, tan_bias_range);
+}
+
+static size_t scratch(const tb_opcall *c)
+{
+    size_t d = c->out_shape.width;
+    if (c->nin < 3)
+        return 0;
+    return tb_op_part_bytes(tb_op_pieces(tb_op_rows(c), d), d);
+}
+
+static double flops(const tb_opcall *c)
+{
+    return 2.0 * (double)tb_op_rows(c) * (double)c->in_shape[0].width *
+           (double)c->out_shape.width;
+}
+
+const tb_op tb_op_linear = {
+    .name = "linear",
+    .symbol = "W",
+    .min_in = 2,
+    .max_in = 3,
+    .lane = TB_LANE_CUT,
+    .jac = TB_JAC_WEIGHT,
+    .needs = TB_NEED_IN(0) | TB_NEED_IN(1),
+    .shape = shape,
+    .scratch = scratch,
+    .fwd = fwd,
+    .bwd = bwd,
+    .tan = tan_,
+    .flops = flops,
+};

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* softmax over the width of each row; derivatives from the output alone. */
+#include "ops/op_help.h"
+
+static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    (void)chunk;
+    size_t d = c->out_shape.width;
+    void *y = tb_op_at(c, c->out, from * d);
+    tb_op_copy(c, (to - from) * d, tb_op_peek(c, c->in[0], from * d), y);
+    c->k->softmax_fwd(to - from, d, d, d, 1, y);
+}
+
+static void fwd(const tb_opcall *c)
+{
+    tb_op_each(c, tb_op_rows(c), c->out_shape.width, fwd_range);
+}
+
+/* The kernel works in place, so each chunk has one row of its own. */
+static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    size_t d = c->out_shape.width;
+    void *row = tb_op_at(c, c->scratch, chunk * d);
+    for (size_t r = from; r < to; r++) {
+        tb_op_copy(c, d, tb_op_peek(c, c->gout, r * d), row);
+        c->k->softmax_bwd(1, d, d, d, 1, tb_op_peek(c, c->out, r * d), row);
+        tb_op_plus(c, d, row, tb_op_at(c, c->gin[0], r * d));
+    }
+}
+
+static void bwd(const tb_opcall *c)
+{
+    if (c->gin[0])
+        tb_op_each(c, tb_op_rows(c), c->out_shape.width, bwd_range);
+}
+
+static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    (void)chunk;
+    size_t d = c->out_shape.width;
+    void *ty = tb_op_at(c, c->tout, from * d);
+    tb_op_copy(c, (to - from) * d, tb_op_peek(c, c->tin[0], from * d), ty);
+    if (c->tin[0])
+        c->k->softmax_bwd(to - from, d, d, d, 1,
+                          tb_op_peek(c, c->out, from * d), ty);
+}
+
+static void tan_(const tb_opcall *c)
+{
+    tb_op_each(c, tb_op_rows(c), c->out_shape.width, tan_range);
+}
+
+static size_t scratch(const tb_opcall *c)
+{
+    size_t d = c->out_shape.width;
+    return tb_op_bytes(c, tb_op_times(tb_op_pieces(tb_op_rows(c), d), d));
+}
+
+const tb_op tb_op_softmax = {
+    .name = "softmax",
+    .symbol = "softmax",
+    .min_in = 1,
+    .max_in = 1,
+    .lane = TB_LANE_CUT,
+    .jac = TB_JAC_SYMBOL,
+    .needs = TB_NEED_OUT,
+    .shape = tb_op_shape_stream,
+    .scratch = scratch,
+    .fwd = fwd,
+    .bwd = bwd,
+    .tan = tan_,
+};

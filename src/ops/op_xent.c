@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* xent: mean over the rows with a target of -log softmax(logits)[target], a
+ * scalar. A target below 0 means none; one beyond the logits is passed over
+ * and is a finding of `check`. Without any target the loss and its gradients
+ * are 0. saved: log-sum-exp of each row, then the number of targets. */
+#include "ops/op_help.h"
+
+static bool shape(const tb_shape *in, int nin, const double *attr,
+                  tb_shape *out, const char **why)
+{
+    (void)nin, (void)attr;
+    if (in[0].kind != TB_SHAPE_STREAM)
+        return tb_op_no(why, "the logits must be a stream");
+    if (in[1].kind != TB_SHAPE_TOKENS)
+        return tb_op_no(why, "the targets must be tokens");
+    *out = (tb_shape){TB_SHAPE_SCALAR, 1, 1};
+    return true;
+}
+
+static const int32_t *targets(const tb_opcall *c)
+{
+    return c->in[1];
+}
+
+static double *lse_of(const tb_opcall *c, size_t row)
+{
+    return (double *)c->saved + row;
+}
+
+static double *count_of(const tb_opcall *c)
+{
+    return lse_of(c, tb_op_rows(c));
+}
+
+static bool beyond(const tb_opcall *c, size_t row)
+{
+    int32_t t = targets(c)[row];
+    return t >= 0 && (size_t)t >= c->in_shape[0].width;
+}
+
+/* The next run of rows in [*from, to) without a target beyond the logits:
+ * [*from, the result). Empty at the end. */
+static size_t next_run(const tb_opcall *c, size_t *from, size_t to)
+{
+    while (*from < to && beyond(c, *from))
+        ++*from;
+    size_t end = *from;
+    while (end < to && !beyond(c, end))
+        end++;
+    return end;
+}
+
+/* --- forward ------------------------------------------------------------ */
+
+/* scratch of a chunk: the loss and the targets of its rows */
+static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    size_t v = c->in_shape[0].width, end;
+    double *part = tb_op_part(c, chunk, 2);
+    part[0] = part[1] = 0;
+    for (; (end = next_run(c, &from, to)) > from; from = end) {
+        c->k->xent_fwd(end - from, v, tb_op_peek(c, c->in[0], from * v),
+                       targets(c) + from, lse_of(c, from), &part[0]);
+        for (size_t r = from; r < end; r++)
+            part[1] += targets(c)[r] >= 0;
+    }
+}
+
+static void fwd(const tb_opcall *c)
+{
+    size_t rows = tb_op_rows(c), v = c->in_shape[0].width;
+    size_t pieces = tb_op_pieces(rows, v);
+    tb_op_each(c, rows, v, fwd_range);
+    double loss = tb_op_sum(c, pieces, 2, 0);
+    double count = tb_op_sum(c, pieces, 2, 1);
+    *count_of(c) = count;
+    tb_op_set(c, c->out, 0, count > 0 ? loss / count : 0);
+}
+
+/* --- backward ----------------------------------------------------------- */
+
+static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    (void)chunk;
+    size_t v = c->in_shape[0].width, end;
+    double scale = tb_op_get(c, c->gout, 0) / *count_of(c);
+    for (; (end = next_run(c, &from, to)) > from; from = end)
+        c->k->xent_bwd(end - from, v, tb_op_peek(c, c->in[0], from * v),
+                       targets(c) + from, lse_of(c, from), scale,
+                       tb_op_at(c, c->gin[0], from * v));
+}
+
+static void bwd(const tb_opcall *c)
+{
+    if (c->gin[0] && *count_of(c) > 0)
+        tb_op_each(c, tb_op_rows(c), c->in_shape[0].width, bwd_range);
+}
+
+/* --- tangent ------------------------------------------------------------ */
+
+static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    size_t v = c->in_shape[0].width, end;
+    double *part = tb_op_part(c, chunk, 2);
+    part[0] = 0;
+    for (; (end = next_run(c, &from, to)) > from; from = end)
+        c->k->xent_tan(end - from, v, tb_op_peek(c, c->in[0], from * v),
+                       targets(c) + from, lse_of(c, from),
+                       tb_op_peek(c, c->tin[0], from * v), &part[0]);
+}
+
+static void tan_(const tb_opcall *c)
+{
+    size_t rows = tb_op_rows(c), v = c->in_shape[0].width;
+    double t = 0;
+    if (c->tin[0] && *count_of(c) > 0) {
+        tb_op_each(c, rows, v, tan_range);
+        t = tb_op_sum(c, tb_op_pieces(rows, v), 2, 0) / *count_of(c);
+    }
+    tb_op_set(c, c->tout, 0, t);
+}
+
+/* --- sizes and findings ------------------------------------------------- */
+
+static size_t saved(const tb_opcall *c)
+{
+    size_t n;
+    return tb_add(tb_op_rows(c), 1, &n) ? tb_op_part_bytes(n, 1) : SIZE_MAX;
+}
+
+static size_t scratch(const tb_opcall *c)
+{
+    size_t v = c->in_shape[0].width;
+    return tb_op_part_bytes(tb_op_pieces(tb_op_rows(c), v), 2);
+}
+
+static const char *check(const tb_opcall *c, size_t *row)
+{
+    for (*row = 0; *row < tb_op_rows(c); ++*row)
+        if (beyond(c, *row))
+            return "target outside the vocabulary";
+    return NULL;
+}
+
+const tb_op tb_op_xent = {
+    .name = "xent",
+    .symbol = "xent",
+    .min_in = 2,
+    .max_in = 2,
+    .lane = TB_LANE_CUT,
+    .jac = TB_JAC_SYMBOL,
+    .needs = TB_NEED_IN(0) | TB_NEED_IN(1),
+    .shape = shape,
+    .saved = saved,
+    .scratch = scratch,
+    .fwd = fwd,
+    .bwd = bwd,
+    .tan = tan_,
+    .check = check,
+};
