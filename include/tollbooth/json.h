@@ -16,6 +16,9 @@ typedef struct tb_json tb_json;
 /** tb_json_create - an empty writer. */
 tb_status tb_json_create(tb_ctx *ctx, tb_json **out);
 void tb_json_destroy(tb_json *j);
+/** tb_json_pretty - set before the first value: one member per line, two
+ * spaces per level; an array without containers stays on its line. */
+void tb_json_pretty(tb_json *j, bool on);
 
 /* Containers. `key` is NULL inside an array and at the top. */
 void tb_json_object(tb_json *j, const char *key);
@@ -23,7 +26,8 @@ void tb_json_array(tb_json *j, const char *key);
 void tb_json_end(tb_json *j); /* closes the innermost container */
 
 /* Values. Invalid UTF-8 in `s` is written as U+FFFD. */
-void tb_json_string(tb_json *j, const char *key, const char *s); /* NULL: null */
+void tb_json_string(tb_json *j, const char *key,
+                    const char *s); /* NULL: null */
 void tb_json_number(tb_json *j, const char *key, double v);
 void tb_json_float(tb_json *j, const char *key, float v); /* shortest float */
 void tb_json_int(tb_json *j, const char *key, int64_t v);

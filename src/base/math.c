@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Elementary functions as ordinary calls: those of math_inline.h, and sin,
- * cos and pow, which no kernel needs in a loop. */
+/* The functions of math_inline.h as ordinary calls; sin and cos are in trig.c,
+ * pow in pow.c. */
 #include "base/math_inline.h"
 #include "base/number.h"
 
@@ -63,9 +63,4 @@ double tb_fabs(double x)
 bool tb_isfinite(double x)
 {
     return x - x == 0;
-}
-
-double tb_cos(double x)
-{
-    return __builtin_cos(x);
 }
