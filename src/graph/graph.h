@@ -31,7 +31,7 @@ const char *tb_role_name(tb_role r);
 typedef struct tb_param {
     const char *name;
     tb_role role;
-    tb_shape shape;      /* MATRIX, VECTOR or SCALAR */
+    tb_shape shape;       /* MATRIX, VECTOR or SCALAR */
     const tb_expr *start; /* start value written in the text, or NULL */
     tb_pos pos;
     int node; /* its leaf */
@@ -49,11 +49,11 @@ typedef struct tb_node {
     int nin;
     int in[TB_OP_INPUTS];
     tb_attr attr[TB_OP_ATTRS];
-    int k;         /* sublayer number in the block, from 1; 0: none yet */
+    int k; /* sublayer number in the block, from 1; 0: none yet */
     tb_shape shape;
-    tb_dim dim;    /* its width, symbolically */
-    int region;    /* innermost sublayer call it is inside, -1: none */
-    int param;     /* index into params for `param` nodes, else -1 */
+    tb_dim dim;       /* its width, symbolically */
+    int region;       /* innermost sublayer call it is inside, -1: none */
+    int param;        /* index into params for `param` nodes, else -1 */
     const char *name; /* input's name, or the local it was assigned to */
     tb_pos pos;
 } tb_node;
@@ -109,9 +109,9 @@ tb_status tb_sizes_resolve(tb_ctx *ctx, const tb_block *b,
 
 /** Sublayers of a stack, in order, for F. */
 typedef enum tb_stack {
-    TB_STACK_DECODER,  /* attn ffn, causal by the settings */
-    TB_STACK_ENCODER,  /* attn ffn, full */
-    TB_STACK_CROSS     /* attn cross ffn */
+    TB_STACK_DECODER, /* attn ffn, causal by the settings */
+    TB_STACK_ENCODER, /* attn ffn, full */
+    TB_STACK_CROSS    /* attn cross ffn */
 } tb_stack;
 
 /** tb_graph_layer - the graph of block l (1..N): the first block section
@@ -181,6 +181,67 @@ tb_status tb_graph_lane(tb_ctx *ctx, const tb_graph *g, tb_arena *arena,
 /** tb_graph_on_lane - marks[node] = 1 for nodes on a lane path between
  * boundaries lo and hi. */
 void tb_graph_on_lane(const tb_graph *g, int lo, int hi, unsigned char *marks);
+
+/* --- symbolic Jacobian ---------------------------------------------------- */
+
+typedef enum tb_jx_kind {
+    TB_JX_ZERO,
+    TB_JX_ONE,    /* I */
+    TB_JX_SUM,    /* items, each with its sign */
+    TB_JX_PROD,   /* items, left to right; they do not commute */
+    TB_JX_SYM,    /* J_<name>(node), or J_<name> where node is -1 */
+    TB_JX_SLOPE,  /* diag(<name>'(node)) */
+    TB_JX_DIAG,   /* diag(node) */
+    TB_JX_COEF,   /* a constant: attr */
+    TB_JX_SCALAR, /* a learned scalar: node */
+    TB_JX_WEIGHT  /* the matrix of a linear: name */
+} tb_jx_kind;
+
+/** A term of the Jacobian, shared where it occurs more than once. */
+typedef struct tb_jx {
+    tb_jx_kind kind;
+    const char *name;
+    int node;
+    const tb_attr *attr;
+    bool inverse; /* COEF, SCALAR: 1/it */
+    int n;
+    const struct tb_jx **items;
+    const signed char *signs;
+} tb_jx;
+
+/** d x_out / d x_in of a graph: one factor per step between boundaries, to
+ * be multiplied last to first. */
+typedef struct tb_jacobian {
+    const tb_graph *graph;
+    bool expanded; /* sublayers opened down to their weights */
+    int nfactors;
+    const tb_jx **factors;
+} tb_jacobian;
+
+tb_status tb_jacobian_build(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
+                            bool expand, tb_jacobian *out);
+
+typedef enum tb_notation {
+    TB_NOTE_TEXT,
+    TB_NOTE_LATEX,
+    TB_NOTE_MATHML
+} tb_notation;
+
+/** tb_jacobian_print - the product; where every step reads the same (the
+ * text spells its sublayers F), one step. MathML is a whole <math> element.
+ * Very long formulas end in an ellipsis. */
+tb_status tb_jacobian_print(tb_ctx *ctx, const tb_jacobian *j, tb_notation note,
+                            tb_buf *out);
+
+/** tb_jacobian_steps - 1 where tb_jacobian_print writes one step that stands
+ * for each of them, else the number of factors it writes. */
+int tb_jacobian_steps(tb_ctx *ctx, const tb_jacobian *j);
+
+/** tb_formula_print - a node as a formula of its step's x. */
+tb_status tb_formula_print(tb_ctx *ctx, const tb_graph *g, int node,
+                           tb_notation note, tb_buf *out);
+
+/* --- contributions -------------------------------------------------------- */
 
 /** tb_graph_contributions - the branch operands that are added to the lane
  * between boundaries lo and hi: node and factor (+1, -1), at most cap. */

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* From statements to nodes: the builder's state, shared by build.c (names,
+ * statements, arithmetic), calls.c (functions) and stack.c (whole graphs). */
+#ifndef TB_GRAPH_BUILD_H
+#define TB_GRAPH_BUILD_H
+
+#include "graph/graph.h"
+
+/** What an expression turned out to be. */
+typedef enum tb_val_kind {
+    TB_VAL_CONST, /* expr: numbers and N M l k d h only */
+    TB_VAL_NODE
+} tb_val_kind;
+
+typedef struct tb_val {
+    tb_val_kind kind;
+    const tb_expr *expr; /* CONST: names already replaced */
+    const char *shown;   /* CONST: the local's name, or NULL */
+    int node;
+} tb_val;
+
+/** An owned linear: weight and bias leaves. */
+typedef struct tb_lin {
+    int weight, bias; /* nodes; bias -1: none */
+} tb_lin;
+
+/** One name in scope. A declaration (scalar, vector, linear) is made once
+ * and survives the repeats of a section. */
+typedef struct tb_binding {
+    const char *name;
+    tb_val val;
+    tb_lin lin;
+    bool is_value, is_linear;
+    bool declared; /* by scalar, vector or linear: shared by the repeats */
+    uint64_t hash;
+    int next; /* in its hash chain, -1: end */
+} tb_binding;
+
+typedef struct tb_scope {
+    tb_binding *items;
+    int count, cap;
+    int *heads;
+    int nheads;
+} tb_scope;
+
+/** How often a parameter base name was used: "attn.norm" -> 2. */
+typedef struct tb_slot_count {
+    const char *base;
+    int count;
+} tb_slot_count;
+
+typedef struct tb_builder {
+    tb_ctx *ctx;
+    tb_arena *arena;
+    tb_graph *g;
+    const tb_block *block;   /* whose positions errors show */
+    const tb_block *prelude; /* default attn and ffn */
+    const tb_sizes *sizes;
+    bool eval; /* names of --set are inputs; parameters named by call */
+    bool causal;
+    const tb_eval_input *sets;
+    int nsets;
+    int cap_nodes, cap_params, cap_regions, cap_inputs, cap_outputs;
+    tb_scope scope;             /* the section's values and linears */
+    const struct tb_args *args; /* of the definition being expanded */
+    int depth;                  /* of definitions being expanded */
+    int k;                      /* sublayer being built, from 1 */
+    const char *sub;            /* what F means now, or NULL */
+    bool sub_is_f;              /* the section spells its sublayer F */
+    const char *place;          /* "stem", "final", or NULL in a block */
+    const char *owner;          /* prefix of parameter names: "attn", "" */
+    int region;                 /* innermost region, -1 */
+    bool has_pos;
+    tb_pos pos; /* inside the prelude: the call's position */
+    tb_slot_count *slots;
+    int nslots, cap_slots;
+    struct tb_mark *marks; /* candidates for boundaries */
+    int nmarks, cap_marks;
+} tb_builder;
+
+/** x after a statement or repeat: node and regions made so far. */
+typedef struct tb_mark {
+    int node, regions;
+} tb_mark;
+
+/** Arguments of a definition while its body is expanded. */
+typedef struct tb_args {
+    const tb_def *def;
+    const tb_val *vals;
+} tb_args;
+
+tb_status tb_build_begin(tb_builder *b, tb_ctx *ctx, tb_arena *arena,
+                         const tb_block *block, const tb_sizes *sizes);
+
+/* nodes */
+tb_status tb_build_node(tb_builder *b, const tb_op *op, const int *in, int nin,
+                        const tb_attr *attr, tb_pos pos, int *out);
+tb_status tb_build_leaf(tb_builder *b, const tb_op *op, const char *name,
+                        tb_shape shape, tb_dim dim, int *out);
+tb_status tb_build_param(tb_builder *b, const char *base, const char *suffix,
+                         tb_role role, tb_shape shape, tb_dim dim,
+                         const tb_expr *start, tb_pos pos, int *out);
+/** tb_build_slot - "attn.norm", the second time "attn.norm2". */
+tb_status tb_build_slot(tb_builder *b, const char *base, const char **out);
+/** tb_build_linear - weight [out, in] and bias leaves named base.weight,
+ * base.bias. bias < 0: by the settings. */
+tb_status tb_build_linear(tb_builder *b, const char *base, size_t in,
+                          tb_dim in_dim, size_t out_width, tb_dim out_dim,
+                          int bias, tb_pos pos, tb_lin *out);
+tb_status tb_build_apply(tb_builder *b, tb_lin lin, int x, const char *name,
+                         tb_pos pos, int *out);
+
+/* names */
+tb_binding *tb_scope_find(tb_scope *s, const char *name);
+tb_status tb_scope_put(tb_builder *b, const char *name, tb_binding **out);
+void tb_scope_forget(tb_scope *s); /* all but declarations */
+
+/* expressions and statements */
+tb_status tb_build_expr(tb_builder *b, const tb_expr *e, tb_val *out);
+tb_status tb_build_value(tb_builder *b, const tb_expr *e, int *node);
+tb_status tb_build_call(tb_builder *b, const tb_expr *e, tb_val *out);
+tb_status tb_build_section(tb_builder *b, const tb_section *s, tb_stack stack);
+/** tb_build_width - fold a width such as 4*d at d and 2d: number and dim. */
+tb_status tb_build_width(tb_builder *b, const tb_expr *e, size_t *width,
+                         tb_dim *dim);
+tb_status tb_build_fold(tb_builder *b, const tb_expr *e, double *out);
+tb_status tb_build_fail(tb_builder *b, tb_pos pos, const char *fmt, ...)
+    TB_PRINTF(3, 4);
+/** tb_build_uses - true if the expression calls `name` anywhere. */
+bool tb_build_uses(const tb_expr *e, const char *name);
+
+/* functions (calls.c) */
+bool tb_callable_known(const tb_builder *b, const char *name);
+/** tb_declares - true for scalar(...), vector(...), linear(...). */
+bool tb_declares(const tb_expr *e);
+tb_status tb_build_declare(tb_builder *b, const char *name, const tb_expr *e);
+
+/* boundaries (boundary.c) */
+tb_status tb_build_mark(tb_builder *b, int node);
+tb_status tb_build_boundaries(tb_builder *b, int in, int out);
+tb_status tb_build_output(tb_builder *b, const char *name, int node);
+
+#define TB_GROW(b, field, count, cap, type)                                    \
+    tb_build_grow((b)->arena, (void **)&(field), (count), &(cap), sizeof(type))
+tb_status tb_build_grow(tb_arena *a, void **items, int count, int *cap,
+                        size_t size);
+
+#endif

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+/* Formulas and Jacobians as text, LaTeX and MathML. One walk, one pen with
+ * three notations. Depth and length are bounded, so hostile texts end in an
+ * ellipsis instead of an endless formula. */
+#include "graph/graph.h"
+
+enum { PEN_DEPTH = 60, PEN_BYTES = 16000 };
+
+typedef struct pen {
+    tb_notation note;
+    tb_buf *out;
+    const tb_graph *g;
+    int entry; /* node that is this step's x */
+    int index; /* x or x_1, x_2, ...: 0 prints x */
+    int depth;
+    bool open; /* sublayers opened */
+    size_t start;
+} pen;
+
+/* --- marks ---------------------------------------------------------------- */
+
+static const char *pick(const pen *p, const char *text, const char *latex,
+                        const char *mathml)
+{
+    return p->note == TB_NOTE_TEXT    ? text
+           : p->note == TB_NOTE_LATEX ? latex
+                                      : mathml;
+}
+
+static void put(pen *p, const char *text, const char *latex, const char *mathml)
+{
+    tb_buf_puts(p->out, pick(p, text, latex, mathml));
+}
+
+static void plus(pen *p)
+{
+    put(p, " + ", " + ", "<mo>+</mo>");
+}
+
+static void minus(pen *p)
+{
+    put(p, " - ", " - ", "<mo>-</mo>");
+}
+
+static void times(pen *p)
+{
+    put(p, "\xc2\xb7", "\\,", "<mo>&#183;</mo>");
+}
+
+static void open(pen *p)
+{
+    put(p, "(", "(", "<mo stretchy=\"false\">(</mo>");
+}
+
+static void close(pen *p)
+{
+    put(p, ")", ")", "<mo stretchy=\"false\">)</mo>");
+}
+
+static void number(pen *p, double v)
+{
+    put(p, "", "", "<mn>");
+    tb_buf_printf(p->out, "%g", v);
+    put(p, "", "", "</mn>");
+}
+
+static void latex_word(pen *p, const char *word)
+{
+    for (const char *c = word; *c; c++)
+        tb_buf_printf(p->out, *c == '_' ? "\\_" : "%c", *c);
+}
+
+/* A word set upright: LN, attn, gelu. One letter stays italic. */
+static void word(pen *p, const char *name)
+{
+    if (p->note == TB_NOTE_TEXT) {
+        tb_buf_puts(p->out, name);
+    } else if (p->note == TB_NOTE_LATEX) {
+        tb_buf_puts(p->out, name[1] ? "\\mathrm{" : "");
+        latex_word(p, name);
+        tb_buf_puts(p->out, name[1] ? "}" : "");
+    } else {
+        tb_buf_printf(p->out, "<mi>%s</mi>", name);
+    }
+}
+
+static void jacobian_of(pen *p, const char *name)
+{
+    if (p->note == TB_NOTE_TEXT) {
+        tb_buf_printf(p->out, "J_%s", name);
+    } else if (p->note == TB_NOTE_LATEX) {
+        tb_buf_puts(p->out, name[1] ? "J_{\\mathrm{" : "J_{");
+        latex_word(p, name);
+        tb_buf_puts(p->out, name[1] ? "}}" : "}");
+    } else {
+        tb_buf_printf(p->out, "<msub><mi>J</mi><mi>%s</mi></msub>", name);
+    }
+}
+
+static void stream_x(pen *p)
+{
+    if (!p->index) {
+        word(p, "x");
+        return;
+    }
+    put(p, "x", "x_{", "<msub><mi>x</mi><mn>");
+    tb_buf_printf(p->out, "%d", p->index);
+    put(p, "", "}", "</mn></msub>");
+}
+
+static bool spent(pen *p)
+{
+    if (p->out->len - p->start < PEN_BYTES && p->depth < PEN_DEPTH)
+        return false;
+    put(p, "...", "\\ldots", "<mo>&#8230;</mo>");
+    return true;
+}
+
+/* --- nodes as formulas -----------------------------------------------------
+ */
+
+static void formula(pen *p, int node, bool brackets);
+
+static void const_text(pen *p, const tb_attr *attr)
+{
+    if (attr->shown) {
+        word(p, attr->shown);
+    } else if (!attr->expr) {
+        number(p, attr->value);
+    } else if (attr->expr->kind == TB_EXPR_NUMBER) {
+        number(p, attr->expr->number);
+    } else {
+        bool tight = attr->expr->kind == TB_EXPR_NAME ||
+                     attr->expr->kind == TB_EXPR_CALL;
+        if (!tight)
+            open(p);
+        if (p->note == TB_NOTE_MATHML)
+            tb_buf_puts(p->out, "<mtext>");
+        tb_expr_print(attr->expr, p->out);
+        if (p->note == TB_NOTE_MATHML)
+            tb_buf_puts(p->out, "</mtext>");
+        if (!tight)
+            close(p);
+    }
+}
+
+static bool is_number(const tb_attr *a, double v)
+{
+    if (a->expr)
+        return a->expr->kind == TB_EXPR_NUMBER && a->expr->number == v;
+    return a->value == v;
+}
+
+static void call(pen *p, const char *name, const int *in, int n)
+{
+    word(p, name);
+    open(p);
+    for (int i = 0; i < n; i++) {
+        if (i)
+            put(p, ", ", ", ", "<mo>,</mo>");
+        formula(p, in[i], false);
+    }
+    close(p);
+}
+
+static void affine(pen *p, const tb_node *n, bool brackets)
+{
+    const tb_attr *scale = &n->attr[TB_ATTR_AFFINE_SCALE];
+    const tb_attr *offset = &n->attr[TB_ATTR_AFFINE_OFFSET];
+    bool scaled = !is_number(scale, 1), moved = !is_number(offset, 0);
+    if (brackets)
+        open(p);
+    if (moved) {
+        const_text(p, offset);
+        plus(p);
+    }
+    if (scaled && is_number(scale, -1))
+        put(p, "-", "-", "<mo>-</mo>");
+    else if (scaled) {
+        const_text(p, scale);
+        times(p);
+    }
+    formula(p, n->in[0], scaled);
+    if (brackets)
+        close(p);
+}
+
+static void infix(pen *p, const tb_node *n, bool brackets)
+{
+    bool quot = n->op->jac == TB_JAC_QUOT;
+    bool prod = n->op->jac == TB_JAC_PROD || quot;
+    if (brackets)
+        open(p);
+    formula(p, n->in[0], prod);
+    if (quot)
+        put(p, "/", "/", "<mo>/</mo>");
+    else if (prod)
+        times(p);
+    else if (n->op->jac == TB_JAC_DIFF)
+        minus(p);
+    else
+        plus(p);
+    formula(p, n->in[1], prod || n->op->jac == TB_JAC_DIFF);
+    if (brackets)
+        close(p);
+}
+
+static const char *applied_name(const pen *p, const tb_node *n, char out[64])
+{
+    const char *full, *dot;
+    if (n->op != &tb_op_linear)
+        return n->op->symbol;
+    full = p->g->nodes[n->in[1]].name; /* attn.q.weight, w.weight */
+    dot = strchr(full, '.');
+    if (dot && strchr(dot + 1, '.'))
+        full = dot + 1;
+    tb_format(out, 64, "%.*s", (int)strcspn(full, "."), full);
+    return out;
+}
+
+static void formula_inner(pen *p, int node, bool brackets)
+{
+    const tb_node *n = &p->g->nodes[node];
+    char name[64];
+    if (n->region >= 0 && !p->open && n->op == &tb_op_branch) {
+        const tb_region *r = &p->g->regions[n->region];
+        call(p, r->shown, r->in, 1);
+    } else if (n->op->lane == TB_LANE_LEAF) {
+        word(p, n->name);
+    } else if (n->op->alias && n->op != &tb_op_stop) {
+        formula(p, n->in[0], brackets);
+    } else if (n->op->jac == TB_JAC_AFFINE) {
+        affine(p, n, brackets);
+    } else if (n->op->jac == TB_JAC_SUM || n->op->jac == TB_JAC_DIFF ||
+               n->op->jac == TB_JAC_PROD || n->op->jac == TB_JAC_QUOT) {
+        infix(p, n, brackets);
+    } else {
+        int inputs = n->op->jac == TB_JAC_MULTI ? n->nin : 1;
+        call(p, applied_name(p, n, name), n->in, inputs);
+    }
+}
+
+static void formula(pen *p, int node, bool brackets)
+{
+    if (node == p->entry) {
+        stream_x(p);
+        return;
+    }
+    if (spent(p))
+        return;
+    p->depth++;
+    formula_inner(p, node, brackets);
+    p->depth--;
+}
+
+/* --- Jacobian terms ---------------------------------------------------------
+ */
+
+static void term(pen *p, const tb_jx *x, bool brackets);
+
+static void slope(pen *p, const tb_jx *x)
+{
+    put(p, "diag(", "\\mathrm{diag}(",
+        "<mi>diag</mi><mo stretchy=\"false\">(</mo>");
+    if (x->kind == TB_JX_SLOPE) {
+        word(p, x->name);
+        put(p, "'", "'", "<mo>&#8242;</mo>");
+        open(p);
+    }
+    formula(p, x->node, false);
+    if (x->kind == TB_JX_SLOPE)
+        close(p);
+    close(p);
+}
+
+static void sum_terms(pen *p, const tb_jx *x)
+{
+    for (int i = 0; i < x->n; i++) {
+        if (i && x->signs[i] > 0)
+            plus(p);
+        else if (i)
+            minus(p);
+        else if (x->signs[0] < 0)
+            put(p, "-", "-", "<mo>-</mo>");
+        term(p, x->items[i], x->signs[i] < 0);
+    }
+}
+
+static void weight(pen *p, const tb_jx *x)
+{
+    if (p->note == TB_NOTE_TEXT)
+        tb_buf_printf(p->out, "W_%s", x->name);
+    else if (p->note == TB_NOTE_LATEX)
+        tb_buf_printf(p->out, "W_{%s}", x->name);
+    else
+        tb_buf_printf(p->out, "<msub><mi>W</mi><mi>%s</mi></msub>", x->name);
+}
+
+static void coefficient(pen *p, const tb_jx *x)
+{
+    if (x->inverse)
+        put(p, "1/", "1/", "<mn>1</mn><mo>/</mo>");
+    if (x->kind == TB_JX_COEF)
+        const_text(p, x->attr);
+    else
+        formula(p, x->node, true);
+}
+
+static void term_inner(pen *p, const tb_jx *x, bool brackets)
+{
+    switch (x->kind) {
+    case TB_JX_ZERO:
+        number(p, 0);
+        break;
+    case TB_JX_ONE:
+        word(p, "I");
+        break;
+    case TB_JX_SUM:
+        if (brackets)
+            open(p);
+        sum_terms(p, x);
+        if (brackets)
+            close(p);
+        break;
+    case TB_JX_PROD:
+        for (int i = 0; i < x->n; i++) {
+            if (i)
+                times(p);
+            term(p, x->items[i], true);
+        }
+        break;
+    case TB_JX_SYM:
+        jacobian_of(p, x->name);
+        if (x->node >= 0) {
+            open(p);
+            formula(p, x->node, false);
+            close(p);
+        }
+        break;
+    case TB_JX_SLOPE:
+    case TB_JX_DIAG:
+        slope(p, x);
+        break;
+    case TB_JX_COEF:
+    case TB_JX_SCALAR:
+        coefficient(p, x);
+        break;
+    case TB_JX_WEIGHT:
+        weight(p, x);
+        break;
+    }
+}
+
+static void term(pen *p, const tb_jx *x, bool brackets)
+{
+    if (spent(p))
+        return;
+    p->depth++;
+    term_inner(p, x, brackets);
+    p->depth--;
+}
+
+/* --- whole formulas ----------------------------------------------------------
+ */
+
+static void print_factor(tb_notation note, const tb_jacobian *j, int f,
+                         int index, bool brackets, tb_buf *out)
+{
+    pen p = {.note = note,
+             .out = out,
+             .g = j->graph,
+             .entry = j->graph->boundaries[f].node,
+             .index = index,
+             .open = j->expanded,
+             .start = out->len};
+    term(&p, j->factors[f], brackets);
+}
+
+static bool same_steps(tb_ctx *ctx, const tb_jacobian *j)
+{
+    tb_buf first, other;
+    bool same = true;
+    tb_buf_init(&first, ctx);
+    tb_buf_init(&other, ctx);
+    print_factor(TB_NOTE_TEXT, j, 0, 0, false, &first);
+    for (int i = 1; i < j->nfactors && same; i++) {
+        other.len = 0;
+        print_factor(TB_NOTE_TEXT, j, i, 0, false, &other);
+        same = first.len == other.len &&
+               memcmp(tb_buf_str(&first), tb_buf_str(&other), first.len) == 0;
+    }
+    tb_buf_clear(&first);
+    tb_buf_clear(&other);
+    return same;
+}
+
+int tb_jacobian_steps(tb_ctx *ctx, const tb_jacobian *j)
+{
+    return same_steps(ctx, j) ? 1 : j->nfactors;
+}
+
+static void print_product(tb_ctx *ctx, const tb_jacobian *j, tb_notation note,
+                          tb_buf *out)
+{
+    int n = tb_jacobian_steps(ctx, j);
+    pen p = {.note = note, .out = out};
+    for (int i = n - 1; i >= 0; i--) {
+        print_factor(note, j, i, n > 1 ? i : 0, n > 1, out);
+        if (i)
+            times(&p);
+    }
+}
+
+static void escape(const char *s, tb_buf *out)
+{
+    for (; *s; s++)
+        if (*s == '&' || *s == '<' || *s == '"')
+            tb_buf_printf(out, "&#%d;", *s);
+        else
+            tb_buf_putc(out, *s);
+}
+
+tb_status tb_jacobian_print(tb_ctx *ctx, const tb_jacobian *j, tb_notation note,
+                            tb_buf *out)
+{
+    if (note == TB_NOTE_MATHML) {
+        tb_buf alt;
+        tb_buf_init(&alt, ctx);
+        print_product(ctx, j, TB_NOTE_TEXT, &alt);
+        tb_buf_puts(out, "<math xmlns=\"http://www.w3.org/1998/Math/MathML\" "
+                         "display=\"block\" alttext=\"");
+        escape(tb_buf_str(&alt), out);
+        tb_buf_puts(out, "\"><mrow>");
+        tb_buf_clear(&alt);
+    }
+    print_product(ctx, j, note, out);
+    if (note == TB_NOTE_MATHML)
+        tb_buf_puts(out, "</mrow></math>");
+    return tb_buf_status(out);
+}
+
+tb_status tb_formula_print(tb_ctx *ctx, const tb_graph *g, int node,
+                           tb_notation note, tb_buf *out)
+{
+    int entry = g->boundaries[0].node;
+    (void)ctx;
+    for (int i = 0; i < g->nboundaries; i++)
+        if (g->boundaries[i].node < node)
+            entry = g->boundaries[i].node;
+    pen p = {
+        .note = note, .out = out, .g = g, .entry = entry, .start = out->len};
+    formula(&p, node, false);
+    return tb_buf_status(out);
+}

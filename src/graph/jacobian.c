@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* The Jacobian as a formula with factors that do not commute, built node by
+ * node from the op table's rules. A sublayer stays one symbol J_F(arg) unless
+ * it is to be opened. */
+#include "graph/graph.h"
+
+typedef struct maker {
+    tb_arena *a;
+    const tb_graph *g;
+    bool expand;
+    const tb_jx **at; /* per node, relative to the step's x */
+} maker;
+
+static const tb_jx zero = {.kind = TB_JX_ZERO, .node = -1};
+static const tb_jx one = {.kind = TB_JX_ONE, .node = -1};
+
+static const tb_jx *leaf(maker *m, tb_jx_kind kind, const char *name, int node)
+{
+    tb_jx *x = TB_NEW(m->a, tb_jx);
+    if (x)
+        *x = (tb_jx){.kind = kind, .name = name, .node = node};
+    return x;
+}
+
+static const tb_jx *pair(maker *m, tb_jx_kind kind, const tb_jx *l,
+                         const tb_jx *r, signed char sign)
+{
+    const tb_jx *parts[2] = {l, r};
+    int n = 0;
+    if (!l || !r)
+        return NULL;
+    for (int i = 0; i < 2; i++)
+        n += parts[i]->kind == kind ? parts[i]->n : 1;
+    tb_jx *x = TB_NEW(m->a, tb_jx);
+    const tb_jx **items = tb_arena_alloc(m->a, (size_t)n * sizeof *items);
+    signed char *signs = tb_arena_alloc(m->a, (size_t)n);
+    if (!x || !items || !signs)
+        return NULL;
+    *x = (tb_jx){.kind = kind, .node = -1, .items = items, .signs = signs};
+    for (int i = 0; i < 2; i++) {
+        const tb_jx *p = parts[i];
+        bool flat = p->kind == kind;
+        for (int j = 0; j < (flat ? p->n : 1); j++) {
+            signed char s = flat ? p->signs[j] : 1;
+            items[x->n] = flat ? p->items[j] : p;
+            signs[x->n++] = i ? (signed char)(s * sign) : s;
+        }
+    }
+    return x;
+}
+
+static const tb_jx *prod(maker *m, const tb_jx *l, const tb_jx *r)
+{
+    if (!l || !r)
+        return NULL;
+    if (l->kind == TB_JX_ZERO || r->kind == TB_JX_ZERO)
+        return &zero;
+    if (l->kind == TB_JX_ONE)
+        return r;
+    return r->kind == TB_JX_ONE ? l : pair(m, TB_JX_PROD, l, r, 1);
+}
+
+static const tb_jx *minus_one(maker *m)
+{
+    static const tb_attr minus = {NULL, -1, NULL};
+    tb_jx *x = TB_NEW(m->a, tb_jx);
+    if (x)
+        *x = (tb_jx){.kind = TB_JX_COEF, .node = -1, .attr = &minus};
+    return x;
+}
+
+static const tb_jx *sum(maker *m, const tb_jx *l, const tb_jx *r, int sign)
+{
+    if (!l || !r)
+        return NULL;
+    if (r->kind == TB_JX_ZERO)
+        return l;
+    if (l->kind == TB_JX_ZERO)
+        return sign > 0 ? r : prod(m, minus_one(m), r);
+    return pair(m, TB_JX_SUM, l, r, (signed char)sign);
+}
+
+static const tb_jx *coef(maker *m, const tb_attr *attr)
+{
+    tb_jx *x = TB_NEW(m->a, tb_jx);
+    if (attr->expr == NULL && attr->value == 1)
+        return &one;
+    if (x)
+        *x = (tb_jx){.kind = TB_JX_COEF, .node = -1, .attr = attr};
+    return x;
+}
+
+/* The factor a value stands for when it multiplies a stream. */
+static const tb_jx *factor_of(maker *m, int node)
+{
+    bool scalar = m->g->nodes[node].shape.kind == TB_SHAPE_SCALAR;
+    return leaf(m, scalar ? TB_JX_SCALAR : TB_JX_DIAG, NULL, node);
+}
+
+static const tb_jx *product_rule(maker *m, const tb_node *n)
+{
+    const tb_jx *l = m->at[n->in[0]], *r = m->at[n->in[1]];
+    const tb_jx *left =
+        l->kind == TB_JX_ZERO ? &zero : prod(m, factor_of(m, n->in[1]), l);
+    const tb_jx *right =
+        r->kind == TB_JX_ZERO ? &zero : prod(m, factor_of(m, n->in[0]), r);
+    return sum(m, left, right, 1);
+}
+
+/* Division is by a learned scalar, which does not depend on the stream. */
+static const tb_jx *quotient_rule(maker *m, const tb_node *n)
+{
+    tb_jx *x = TB_NEW(m->a, tb_jx);
+    if (!x)
+        return NULL;
+    *x = (tb_jx){.kind = TB_JX_SCALAR, .node = n->in[1], .inverse = true};
+    return prod(m, x, m->at[n->in[0]]);
+}
+
+/* J_mha,q J(q) + J_mha,k J(k) + J_mha,v J(v) */
+static const tb_jx *multi(maker *m, const tb_node *n)
+{
+    static const char *const input[] = {"q", "k", "v", "3"};
+    const tb_jx *total = &zero;
+    for (int i = 0; i < n->nin; i++) {
+        const char *name =
+            tb_arena_printf(m->a, "%s,%s", n->op->symbol, input[i]);
+        if (!name)
+            return NULL;
+        total = sum(m, total,
+                    prod(m, leaf(m, TB_JX_SYM, name, -1), m->at[n->in[i]]), 1);
+    }
+    return total;
+}
+
+static const char *weight_name(maker *m, const tb_node *n)
+{
+    const char *full = m->g->nodes[n->in[1]].name, *dot = strchr(full, '.');
+    size_t len = dot ? (size_t)(dot - full) : strlen(full);
+    if (dot && strchr(dot + 1, '.')) { /* attn.q.weight -> q */
+        const char *q = dot + 1;
+        return tb_arena_strndup(m->a, q, (size_t)(strchr(q, '.') - q));
+    }
+    return tb_arena_strndup(m->a, full, len);
+}
+
+static const tb_jx *node_rule(maker *m, int i)
+{
+    const tb_node *n = &m->g->nodes[i];
+    const tb_jx *x = n->nin ? m->at[n->in[0]] : &zero;
+    switch (n->op->jac) {
+    case TB_JAC_LEAF:
+    case TB_JAC_ZERO:
+        return &zero;
+    case TB_JAC_SUM:
+        return n->nin < 2 ? x : sum(m, x, m->at[n->in[1]], 1);
+    case TB_JAC_DIFF:
+        return sum(m, x, m->at[n->in[1]], -1);
+    case TB_JAC_AFFINE:
+        return prod(m, coef(m, &n->attr[TB_ATTR_AFFINE_SCALE]), x);
+    case TB_JAC_PROD:
+        return product_rule(m, n);
+    case TB_JAC_QUOT:
+        return quotient_rule(m, n);
+    case TB_JAC_SYMBOL:
+        return prod(m, leaf(m, TB_JX_SYM, n->op->symbol, n->in[0]), x);
+    case TB_JAC_DIAG:
+        return prod(m, leaf(m, TB_JX_SLOPE, n->op->symbol, n->in[0]), x);
+    case TB_JAC_WEIGHT:
+        return prod(m, leaf(m, TB_JX_WEIGHT, weight_name(m, n), -1), x);
+    case TB_JAC_MULTI:
+        return multi(m, n);
+    }
+    return &zero;
+}
+
+/* A closed sublayer: one symbol at its output, nothing inside. */
+static const tb_jx *region_rule(maker *m, int i)
+{
+    const tb_region *r = &m->g->regions[m->g->nodes[i].region];
+    if (i != r->out)
+        return &zero;
+    return prod(m, leaf(m, TB_JX_SYM, r->shown, r->in[0]), m->at[r->in[0]]);
+}
+
+static tb_status build_step(maker *m, int lo, int hi, const tb_jx **out)
+{
+    const tb_graph *g = m->g;
+    int from = g->boundaries[lo].node, to = g->boundaries[hi].node;
+    for (int i = 0; i < g->nnodes; i++)
+        m->at[i] = &zero;
+    m->at[from] = &one;
+    for (int i = from + 1; i <= to; i++) {
+        bool closed = g->nodes[i].region >= 0 && !m->expand;
+        m->at[i] = closed ? region_rule(m, i) : node_rule(m, i);
+        if (!m->at[i])
+            return TB_ERR_MEMORY;
+    }
+    *out = m->at[to];
+    return TB_OK;
+}
+
+tb_status tb_jacobian_build(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
+                            bool expand, tb_jacobian *out)
+{
+    maker m = {arena, g, expand, NULL};
+    int n = g->nboundaries - 1;
+    (void)ctx;
+    m.at = tb_arena_alloc(arena, (size_t)g->nnodes * sizeof *m.at);
+    out->factors = tb_arena_alloc(arena, (size_t)n * sizeof *out->factors);
+    if (!m.at || !out->factors)
+        return TB_ERR_MEMORY;
+    out->graph = g;
+    out->expanded = expand;
+    out->nfactors = n;
+    for (int i = 0; i < n; i++)
+        TB_TRY(build_step(&m, i, i + 1, &out->factors[i]));
+    return TB_OK;
+}

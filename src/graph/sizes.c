@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* Ruling 6: call option over model: over options... over defaults. One row
+ * per setting; model: lines and the command line fill the same struct. */
+#include "graph/graph.h"
+
+typedef enum tb_set_kind { SET_SIZE, SET_REAL, SET_FLAG, SET_NORM } tb_set_kind;
+
+typedef struct set_row {
+    const char *key;
+    tb_set_kind kind;
+    size_t offset;
+} set_row;
+
+#define AT(field) offsetof(tb_settings, field)
+static const set_row rows[] = {
+    {"heads", SET_SIZE, AT(heads)},
+    {"kv_heads", SET_SIZE, AT(kv_heads)},
+    {"ffn", SET_SIZE, AT(ffn)},
+    {"norm", SET_NORM, AT(norm)},
+    {"eps", SET_REAL, AT(eps)},
+    {"dropout", SET_REAL, AT(dropout)},
+    {"bias", SET_FLAG, AT(bias)},
+    {"tied", SET_FLAG, AT(tied)},
+    {"positions", SET_FLAG, AT(positions)},
+};
+#undef AT
+
+static void *field(tb_settings *s, const set_row *row)
+{
+    return (char *)s + row->offset;
+}
+
+static tb_status fold(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
+                      const tb_expr *e, double *out)
+{
+    tb_consts c = {(double)s->depth,  (double)s->depth, __builtin_nan(""),
+                   __builtin_nan(""), (double)s->width, (double)s->heads};
+    return tb_expr_fold(ctx, b, e, &c, NULL, NULL, out);
+}
+
+static tb_status set_flag(tb_ctx *ctx, const tb_block *b, const tb_setting *l,
+                          const tb_settings *s, int *out)
+{
+    static const char *const yes[] = {"true", "yes", "on", "learned"};
+    static const char *const no[] = {"false", "no", "off", "none"};
+    double v;
+    if (*out >= 0)
+        return TB_OK;
+    if (l->value->kind == TB_EXPR_NAME)
+        for (size_t i = 0; i < TB_LEN(yes); i++) {
+            if (tb_streq(l->value->name, yes[i]))
+                return *out = 1, TB_OK;
+            if (tb_streq(l->value->name, no[i]))
+                return *out = 0, TB_OK;
+        }
+    TB_TRY(fold(ctx, b, s, l->value, &v));
+    *out = v != 0;
+    return TB_OK;
+}
+
+static tb_status set_norm(tb_ctx *ctx, const tb_block *b, const tb_setting *l,
+                          tb_sizes *s)
+{
+    if (l->value->kind != TB_EXPR_NAME || !tb_op_norm(l->value->name))
+        return tb_block_fail(ctx, b, l->pos,
+                             "norm: wanted layernorm or rmsnorm");
+    if (s->s.norm && !tb_streq(s->s.norm, l->value->name) &&
+        s->norm_from != TB_FROM_OPTION)
+        return tb_block_fail(ctx, b, l->pos, "norm: the config says %s",
+                             s->s.norm);
+    if (!s->s.norm) {
+        s->s.norm = l->value->name;
+        s->norm_from = TB_FROM_MODEL_SECTION;
+    }
+    return TB_OK;
+}
+
+static tb_status set_real(tb_ctx *ctx, const tb_block *b, const tb_setting *l,
+                          const set_row *row, tb_sizes *s)
+{
+    double *out = field(&s->s, row), v;
+    if (*out >= 0)
+        return TB_OK;
+    TB_TRY(fold(ctx, b, &s->s, l->value, &v));
+    if (!(v >= 0))
+        return tb_block_fail(ctx, b, l->pos, "%s: got %g, wanted 0 or more",
+                             row->key, v);
+    *out = v;
+    if (tb_streq(row->key, "eps"))
+        s->eps_from = TB_FROM_MODEL_SECTION;
+    return TB_OK;
+}
+
+static tb_status set_size(tb_ctx *ctx, const tb_block *b, const tb_setting *l,
+                          const set_row *row, tb_sizes *s)
+{
+    size_t *out = field(&s->s, row);
+    double v;
+    if (*out)
+        return TB_OK;
+    TB_TRY(fold(ctx, b, &s->s, l->value, &v));
+    if (!(v >= 1 && v < 1e9) || v != (double)(size_t)v)
+        return tb_block_fail(ctx, b, l->pos,
+                             "%s: got %g, wanted a whole number from 1",
+                             row->key, v);
+    *out = (size_t)v;
+    return TB_OK;
+}
+
+static tb_status set_line(tb_ctx *ctx, const tb_block *b, const tb_setting *l,
+                          tb_sizes *s)
+{
+    for (size_t i = 0; i < TB_LEN(rows); i++) {
+        if (!tb_streq(rows[i].key, l->key))
+            continue;
+        if (rows[i].kind == SET_FLAG)
+            return set_flag(ctx, b, l, &s->s, field(&s->s, &rows[i]));
+        if (rows[i].kind == SET_NORM)
+            return set_norm(ctx, b, l, s);
+        return rows[i].kind == SET_REAL ? set_real(ctx, b, l, &rows[i], s)
+                                        : set_size(ctx, b, l, &rows[i], s);
+    }
+    return tb_block_fail(ctx, b, l->pos, "%s: this setting has no effect yet",
+                         l->key);
+}
+
+static void defaults(tb_settings *s)
+{
+    if (!s->kv_heads)
+        s->kv_heads = s->heads;
+    if (!s->ffn)
+        s->ffn = 4 * s->width;
+    if (!s->context)
+        s->context = 32;
+    if (!s->vocab)
+        s->vocab = 256;
+    if (!s->norm)
+        s->norm = "layernorm";
+    if (s->eps < 0)
+        s->eps = 1e-5;
+    if (s->dropout < 0)
+        s->dropout = 0;
+    s->bias = s->bias < 0 ? 1 : s->bias;
+    s->tied = s->tied < 0 ? 0 : s->tied;
+    s->causal = s->causal < 0 ? 1 : s->causal;
+    s->positions = s->positions < 0 ? 1 : s->positions;
+    s->uniform_attention = s->uniform_attention < 0 ? 0 : s->uniform_attention;
+}
+
+static tb_status check(tb_ctx *ctx, const tb_settings *s)
+{
+    if (s->width % s->heads)
+        return TB_FAIL(ctx, TB_ERR_ARG,
+                       "width: got %zu, wanted a multiple of %zu heads",
+                       s->width, s->heads);
+    if (s->heads % s->kv_heads)
+        return TB_FAIL(ctx, TB_ERR_ARG,
+                       "heads: got %zu, wanted a multiple of %zu kv-heads",
+                       s->heads, s->kv_heads);
+    if (!(s->dropout < 1))
+        return TB_FAIL(ctx, TB_ERR_ARG, "dropout: got %g, wanted 0 <= p < 1",
+                       s->dropout);
+    if (!tb_isfinite(s->eps))
+        return TB_FAIL(ctx, TB_ERR_ARG, "eps: got %g, wanted 0 or more",
+                       s->eps);
+    if (!tb_op_norm(s->norm))
+        return TB_FAIL(ctx, TB_ERR_ARG,
+                       "norm: got %s, wanted layernorm or rmsnorm", s->norm);
+    return TB_OK;
+}
+
+tb_status tb_sizes_resolve(tb_ctx *ctx, const tb_block *b,
+                           const tb_settings *given, tb_sizes *out)
+{
+    *out = (tb_sizes){.s = *given};
+    tb_settings *s = &out->s;
+    if (s->eps != s->eps)
+        return TB_FAIL(ctx, TB_ERR_ARG, "eps: got nan, wanted 0 or more");
+    s->depth = s->depth ? s->depth : 6;
+    s->width = s->width ? s->width : 64;
+    out->N = out->M = (double)s->depth;
+    out->norm_from = s->norm ? TB_FROM_OPTION : TB_FROM_DEFAULT;
+    out->eps_from = s->eps >= 0 ? TB_FROM_OPTION : TB_FROM_DEFAULT;
+    for (int i = 0; i < b->nsettings; i++)
+        TB_TRY(set_line(ctx, b, &b->settings[i], out));
+    s->heads = s->heads ? s->heads : 4;
+    defaults(s);
+    return check(ctx, s);
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+/* Whole graphs: one layer, the stem below the stack, the tail above it, and
+ * the expression of eval. */
+#include "graph/build.h"
+
+static const char prelude_text[] = "attn(x) = o(mha(q(x), k(x), v(x)))\n"
+                                   "ffn(x) = down(gelu(up(x)))\n";
+
+tb_status tb_build_begin(tb_builder *b, tb_ctx *ctx, tb_arena *arena,
+                         const tb_block *block, const tb_sizes *sizes)
+{
+    *b = (tb_builder){.ctx = ctx,
+                      .arena = arena,
+                      .block = block,
+                      .sizes = sizes,
+                      .causal = sizes->s.causal != 0,
+                      .owner = "",
+                      .region = -1};
+    b->g = TB_NEW(arena, tb_graph);
+    if (!b->g)
+        return TB_ERR_MEMORY;
+    b->g->arena = arena;
+    b->g->block = block;
+    return TB_OK;
+}
+
+/* The prelude lives only while a graph is built: nodes keep no pointer into
+ * it but names, which are copied. */
+static tb_status with_prelude(tb_builder *b,
+                              tb_status (*fn)(tb_builder *, void *), void *arg)
+{
+    tb_block *prelude;
+    TB_TRY(tb_block_parse(b->ctx, "prelude", prelude_text,
+                          sizeof prelude_text - 1, TB_PARSE_BLOCK, &prelude));
+    b->prelude = prelude;
+    tb_status s = fn(b, arg);
+    tb_block_destroy(b->ctx, prelude);
+    b->prelude = NULL;
+    return s;
+}
+
+tb_status tb_build_output(tb_builder *b, const char *name, int node)
+{
+    tb_graph *g = b->g;
+    TB_TRY(TB_GROW(b, g->outputs, g->noutputs, b->cap_outputs, tb_output));
+    g->outputs[g->noutputs++] = (tb_output){name, node};
+    return TB_OK;
+}
+
+/* --- streams ------------------------------------------------------------- */
+
+static const tb_section *find_section(const tb_block *b, tb_section_kind kind)
+{
+    for (int i = 0; i < b->nsections; i++)
+        if (b->sections[i].kind == kind &&
+            (!b->sections[i].role || tb_streq(b->sections[i].role, "decoder")))
+            return &b->sections[i];
+    return NULL;
+}
+
+static const tb_expr *stem_value(void *user, const char *name)
+{
+    const tb_section *s = user;
+    for (int i = s->nstmts - 1; i >= 0; i--)
+        if (tb_streq(s->stmts[i].name, name))
+            return s->stmts[i].value;
+    return NULL;
+}
+
+/* Ruling 3: x, and every stream the stem assigns. */
+static bool is_stream(const tb_section *stem, int i)
+{
+    const tb_stmt *s = &stem->stmts[i];
+    union {
+        const tb_section *in;
+        void *out;
+    } user = {stem};
+    if (tb_streq(s->name, "x") || tb_declares(s->value))
+        return false;
+    for (int j = 0; j < i; j++)
+        if (tb_streq(stem->stmts[j].name, s->name))
+            return false;
+    return !tb_expr_is_const(s->value, stem_value, user.out);
+}
+
+static tb_status bind_input(tb_builder *b, const char *name)
+{
+    tb_binding *bind;
+    size_t d = b->sizes->s.width;
+    int node;
+    TB_TRY(tb_build_leaf(b, &tb_op_input, name,
+                         (tb_shape){TB_SHAPE_STREAM, d, 1}, (tb_dim){1, 0},
+                         &node));
+    TB_TRY(tb_scope_put(b, name, &bind));
+    bind->val = (tb_val){.kind = TB_VAL_NODE, .node = node};
+    bind->is_value = true;
+    return TB_OK;
+}
+
+static tb_status bind_streams(tb_builder *b)
+{
+    const tb_section *stem = find_section(b->block, TB_SECTION_STEM);
+    TB_TRY(bind_input(b, "x"));
+    if (!stem)
+        return TB_OK;
+    for (int i = 0; i < stem->nstmts; i++)
+        if (is_stream(stem, i))
+            TB_TRY(bind_input(b, stem->stmts[i].name));
+    return TB_OK;
+}
+
+/* A stream leaves as it came: [B, T, d]. */
+static tb_status stream_out(tb_builder *b, const char *name, tb_pos pos)
+{
+    tb_binding *bind = tb_scope_find(&b->scope, name);
+    size_t d = b->sizes->s.width;
+    if (!bind || !bind->is_value || bind->val.kind == TB_VAL_CONST)
+        return tb_build_fail(b, pos,
+                             "%s is not a stream at the end of the "
+                             "section",
+                             name);
+    const tb_node *n = &b->g->nodes[bind->val.node];
+    if (n->shape.kind != TB_SHAPE_STREAM || n->shape.width != d)
+        return tb_build_fail(b, n->pos,
+                             "%s leaves with width %zu, wanted d = %zu", name,
+                             n->shape.width, d);
+    return tb_build_output(b, name, bind->val.node);
+}
+
+static tb_status streams_out(tb_builder *b, tb_pos pos)
+{
+    const tb_section *stem = find_section(b->block, TB_SECTION_STEM);
+    TB_TRY(stream_out(b, "x", pos));
+    if (!stem)
+        return TB_OK;
+    for (int i = 0; i < stem->nstmts; i++)
+        if (is_stream(stem, i))
+            TB_TRY(stream_out(b, stem->stmts[i].name, pos));
+    return TB_OK;
+}
+
+/* --- layer --------------------------------------------------------------- */
+
+tb_status tb_graph_section(tb_ctx *ctx, const tb_block *b,
+                           const tb_sizes *sizes, size_t l, int *section)
+{
+    bool any = false;
+    for (int i = 0; i < b->nsections; i++) {
+        const tb_section *s = &b->sections[i];
+        double holds = 1;
+        if (s->kind != TB_SECTION_BLOCK ||
+            (s->role && !tb_streq(s->role, "decoder")))
+            continue;
+        any = true;
+        tb_consts c = {sizes->N,
+                       sizes->M,
+                       (double)l,
+                       __builtin_nan(""),
+                       (double)sizes->s.width,
+                       (double)sizes->s.heads};
+        if (s->condition)
+            TB_TRY(tb_expr_fold(ctx, b, s->condition, &c, NULL, NULL, &holds));
+        if (holds != 0) {
+            *section = i;
+            return TB_OK;
+        }
+    }
+    if (!any)
+        return TB_FAIL(ctx, TB_ERR_PARSE,
+                       "%s: it has no block section, wanted one",
+                       b->name ? b->name : "block");
+    return TB_FAIL(ctx, TB_ERR_PARSE,
+                   "%s: no block section holds for block l = %zu of N = %g",
+                   b->name ? b->name : "block", l, sizes->N);
+}
+
+typedef struct layer_args {
+    const tb_section *section;
+    tb_stack stack;
+} layer_args;
+
+static tb_status build_layer(tb_builder *b, void *arg)
+{
+    const layer_args *a = arg;
+    TB_TRY(bind_streams(b));
+    TB_TRY(tb_build_section(b, a->section, a->stack));
+    TB_TRY(streams_out(b, a->section->pos));
+    if (b->g->ninputs > 1)
+        b->nmarks = 0; /* several streams: only in and out are boundaries */
+    return tb_build_boundaries(b, b->g->inputs[0], b->g->outputs[0].node);
+}
+
+tb_status tb_graph_layer(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
+                         const tb_sizes *sizes, tb_stack stack, size_t l,
+                         tb_graph **out)
+{
+    tb_builder b;
+    layer_args a = {.stack = stack};
+    int section;
+    TB_TRY(tb_graph_section(ctx, block, sizes, l, &section));
+    TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes));
+    a.section = &block->sections[section];
+    b.causal = b.causal && stack != TB_STACK_ENCODER;
+    TB_TRY(with_prelude(&b, build_layer, &a));
+    *out = b.g;
+    return TB_OK;
+}
+
+/* --- stem ---------------------------------------------------------------- */
+
+static tb_status embedding(tb_builder *b, const char *name, size_t rows,
+                           int *node)
+{
+    size_t d = b->sizes->s.width;
+    return tb_build_param(b, name, "weight", TB_ROLE_EMBEDDING,
+                          (tb_shape){TB_SHAPE_MATRIX, d, rows}, (tb_dim){1, 0},
+                          NULL, (tb_pos){0, 0}, node);
+}
+
+static tb_status embed_tokens(tb_builder *b, int *x)
+{
+    const tb_settings *s = &b->sizes->s;
+    tb_pos none = {0, 0};
+    int tokens, table, in[2];
+    TB_TRY(tb_build_leaf(b, &tb_op_tokens, "tokens",
+                         (tb_shape){TB_SHAPE_TOKENS, 1, 1}, (tb_dim){0, 1},
+                         &tokens));
+    TB_TRY(embedding(b, "embed.token", s->vocab, &table));
+    in[0] = tokens;
+    in[1] = table;
+    TB_TRY(tb_build_node(b, &tb_op_embed, in, 2, NULL, none, x));
+    b->g->nodes[*x].dim = (tb_dim){1, 0};
+    if (s->positions) {
+        TB_TRY(embedding(b, "embed.position", s->context, &table));
+        in[0] = *x;
+        in[1] = table;
+        TB_TRY(tb_build_node(b, &tb_op_position, in, 2, NULL, none, x));
+    }
+    if (s->dropout > 0) {
+        tb_attr p = {NULL, s->dropout, NULL};
+        TB_TRY(tb_build_node(b, &tb_op_drop, x, 1, &p, none, x));
+    }
+    return TB_OK;
+}
+
+static tb_status build_stem(tb_builder *b, void *arg)
+{
+    const tb_section *stem = find_section(b->block, TB_SECTION_STEM);
+    tb_binding *bind;
+    int x;
+    (void)arg;
+    TB_TRY(embed_tokens(b, &x));
+    TB_TRY(tb_scope_put(b, "x", &bind));
+    bind->val = (tb_val){.kind = TB_VAL_NODE, .node = x};
+    bind->is_value = true;
+    if (stem)
+        TB_TRY(tb_build_section(b, stem, TB_STACK_DECODER));
+    TB_TRY(streams_out(b, stem ? stem->pos : (tb_pos){0, 0}));
+    b->nmarks = 0;
+    return tb_build_boundaries(b, b->g->inputs[0], b->g->outputs[0].node);
+}
+
+tb_status tb_graph_stem(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
+                        const tb_sizes *sizes, tb_graph **out)
+{
+    tb_builder b;
+    TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes));
+    b.place = "stem";
+    TB_TRY(with_prelude(&b, build_stem, NULL));
+    *out = b.g;
+    return TB_OK;
+}
+
+/* --- tail ---------------------------------------------------------------- */
+
+static tb_status head(tb_builder *b, int x, int *logits)
+{
+    const tb_settings *s = &b->sizes->s;
+    tb_shape shape = {TB_SHAPE_MATRIX, s->width, s->vocab};
+    int in[2] = {x, -1};
+    if (s->tied)
+        TB_TRY(embedding(b, "embed.token", s->vocab, &in[1]));
+    else
+        TB_TRY(tb_build_param(b, "head", "weight", TB_ROLE_MATRIX, shape,
+                              (tb_dim){0, (double)s->vocab}, NULL,
+                              (tb_pos){0, 0}, &in[1]));
+    return tb_build_node(b, &tb_op_linear, in, 2, NULL, (tb_pos){0, 0}, logits);
+}
+
+static tb_status build_tail(tb_builder *b, void *arg)
+{
+    const tb_section *final = find_section(b->block, TB_SECTION_FINAL);
+    tb_pos none = {0, 0};
+    int in[2];
+    (void)arg;
+    TB_TRY(bind_streams(b));
+    if (final)
+        TB_TRY(tb_build_section(b, final, TB_STACK_DECODER));
+    tb_binding *x = tb_scope_find(&b->scope, "x");
+    if (!x->is_value || x->val.kind != TB_VAL_NODE)
+        return tb_build_fail(b, final ? final->pos : none,
+                             "final: must leave the stream x");
+    int top = x->val.node;
+    TB_TRY(head(b, top, &in[0]));
+    TB_TRY(tb_build_output(b, "logits", in[0]));
+    TB_TRY(tb_build_leaf(b, &tb_op_tokens, "targets",
+                         (tb_shape){TB_SHAPE_TOKENS, 1, 1}, (tb_dim){0, 1},
+                         &in[1]));
+    int loss;
+    TB_TRY(tb_build_node(b, &tb_op_xent, in, 2, NULL, none, &loss));
+    TB_TRY(tb_build_output(b, "loss", loss));
+    b->nmarks = 0;
+    return tb_build_boundaries(b, b->g->inputs[0], top);
+}
+
+tb_status tb_graph_tail(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
+                        const tb_sizes *sizes, tb_graph **out)
+{
+    tb_builder b;
+    TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes));
+    b.place = "final";
+    TB_TRY(with_prelude(&b, build_tail, NULL));
+    *out = b.g;
+    return TB_OK;
+}
+
+/* --- eval ---------------------------------------------------------------- */
+
+typedef struct eval_args {
+    const tb_eval_input *inputs;
+    int ninputs;
+} eval_args;
+
+static tb_status eval_output(tb_builder *b, const tb_section *s)
+{
+    const tb_stmt *last = &s->stmts[s->nstmts - 1];
+    if (b->g->noutputs)
+        return TB_OK;
+    tb_binding *bind = tb_scope_find(&b->scope, last->name);
+    if (!bind || !bind->is_value || bind->val.kind != TB_VAL_NODE)
+        return tb_build_fail(b, last->pos,
+                             "%s is not a value that depends "
+                             "on an input",
+                             last->name);
+    return tb_build_output(b, "", bind->val.node);
+}
+
+static tb_status build_eval(tb_builder *b, void *arg)
+{
+    const eval_args *a = arg;
+    const tb_section *s = find_section(b->block, TB_SECTION_BLOCK);
+    b->sets = a->inputs;
+    b->nsets = a->ninputs;
+    if (!s || !s->nstmts)
+        return TB_FAIL(b->ctx, TB_ERR_PARSE,
+                       "equation: got nothing to compute, wanted an "
+                       "expression");
+    TB_TRY(tb_build_section(b, s, TB_STACK_DECODER));
+    TB_TRY(eval_output(b, s));
+    int in = b->g->ninputs ? b->g->inputs[0] : b->g->outputs[0].node;
+    for (int i = 0; i < b->g->ninputs; i++)
+        if (tb_streq(b->g->nodes[b->g->inputs[i]].name, "x"))
+            in = b->g->inputs[i];
+    return tb_build_boundaries(b, in, b->g->outputs[0].node);
+}
+
+tb_status tb_graph_eval(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
+                        const tb_sizes *sizes, const tb_eval_input *inputs,
+                        int ninputs, tb_graph **out)
+{
+    tb_builder b;
+    eval_args a = {inputs, ninputs};
+    TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes));
+    b.eval = true;
+    TB_TRY(with_prelude(&b, build_eval, &a));
+    *out = b.g;
+    return TB_OK;
+}
+
+/* --- attributes and dump -------------------------------------------------- */
+
+tb_status tb_graph_attrs(tb_ctx *ctx, const tb_graph *g, const tb_sizes *sizes,
+                         size_t l, double (*out)[TB_OP_ATTRS])
+{
+    for (int i = 0; i < g->nnodes; i++) {
+        const tb_node *n = &g->nodes[i];
+        tb_consts c = {sizes->N,
+                       sizes->M,
+                       (double)l,
+                       (double)n->k,
+                       (double)sizes->s.width,
+                       (double)sizes->s.heads};
+        for (int a = 0; a < TB_OP_ATTRS; a++) {
+            out[i][a] = n->attr[a].value;
+            if (a < n->op->nattr && n->attr[a].expr)
+                TB_TRY(tb_expr_fold(ctx, g->block, n->attr[a].expr, &c, NULL,
+                                    NULL, &out[i][a]));
+        }
+    }
+    return TB_OK;
+}
+
+static void dump_attr(const tb_attr *a, tb_buf *out)
+{
+    if (a->expr)
+        tb_expr_print(a->expr, out);
+    else
+        tb_buf_printf(out, "%g", a->value);
+}
+
+void tb_graph_dump(const tb_graph *g, tb_buf *out)
+{
+    for (int i = 0; i < g->nnodes; i++) {
+        const tb_node *n = &g->nodes[i];
+        tb_buf_printf(out, "%d %s", i, n->op->name);
+        if (n->op->lane == TB_LANE_LEAF)
+            tb_buf_printf(out, " %s", n->name);
+        for (int j = 0; j < n->nin; j++)
+            tb_buf_printf(out, " %d", n->in[j]);
+        for (int a = 0; a < n->op->nattr; a++) {
+            tb_buf_printf(out, " %s=", n->op->attr_name[a]);
+            dump_attr(&n->attr[a], out);
+        }
+        tb_buf_printf(out, " [%zu]\n", n->shape.width);
+    }
+    for (int i = 0; i < g->noutputs; i++)
+        tb_buf_printf(out, "out %s %d\n", g->outputs[i].name,
+                      g->outputs[i].node);
+}
