@@ -108,7 +108,12 @@ typedef struct tb_op {
 /** Attributes, by op. Layer constants (N l k d) are already folded. */
 enum { TB_ATTR_NORM_EPS };
 enum { TB_ATTR_AFFINE_SCALE, TB_ATTR_AFFINE_OFFSET };
-enum { TB_ATTR_ATTN_HEADS, TB_ATTR_ATTN_KV_HEADS, TB_ATTR_ATTN_CAUSAL };
+enum {
+    TB_ATTR_ATTN_HEADS,
+    TB_ATTR_ATTN_KV_HEADS,
+    TB_ATTR_ATTN_CAUSAL,
+    TB_ATTR_ATTN_DROP /* rate on the probabilities */
+};
 enum { TB_ATTR_DROP_P };
 
 /* name        inputs                                 attributes
@@ -116,6 +121,8 @@ enum { TB_ATTR_DROP_P };
  * param       -                                      -
  * tokens      -                                      -
  * identity    x                                      -        (alias)
+ * branch      x: where a sublayer joins; nothing passes when branches are
+ *             cut                                    -        (alias)
  * add, sub    a b, equal shapes (stream or scalar)   -
  * mul         stream*stream, vector*stream, scalar*stream (either order),
  *             scalar*scalar                          -
@@ -124,7 +131,7 @@ enum { TB_ATTR_DROP_P };
  * layernorm   x gain? bias?                          eps
  * rmsnorm     x gain? bias?                          eps
  * linear      x weight[out,in] bias?                 -
- * mha         q k v                                  heads kv_heads causal
+ * mha         q k v                                  heads kv_heads causal drop
  * relu gelu gelu_tanh silu sigmoid tanh   x          -
  * softmax     x (over the width)                     -
  * embed       tokens table[V,w]                      -
@@ -137,6 +144,7 @@ enum { TB_ATTR_DROP_P };
     X(param)                                                                   \
     X(tokens)                                                                  \
     X(identity)                                                                \
+    X(branch)                                                                  \
     X(add)                                                                     \
     X(sub)                                                                     \
     X(mul)                                                                     \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* identity: y = x. stop: y = x too, but no gradient and no tangent pass. */
+/* identity: y = x. branch: y = x, the end of a sublayer, cut with it. stop:
+ * y = x too, but no gradient and no tangent pass. */
 #include "ops/op_help.h"
 
 static void copy_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
@@ -56,6 +57,20 @@ const tb_op tb_op_identity = {
     .min_in = 1,
     .max_in = 1,
     .lane = TB_LANE_PASS,
+    .jac = TB_JAC_SUM,
+    .alias = true,
+    .shape = tb_op_shape_keep,
+    .fwd = fwd,
+    .bwd = bwd,
+    .tan = tan_,
+};
+
+const tb_op tb_op_branch = {
+    .name = "branch",
+    .symbol = "I",
+    .min_in = 1,
+    .max_in = 1,
+    .lane = TB_LANE_CUT,
     .jac = TB_JAC_SUM,
     .alias = true,
     .shape = tb_op_shape_keep,

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* Gradient flow through depth: what the backward signal is at every sublayer
+ * boundary, split into the lane (all branches cut) and the rest. Definitions
+ * E1-E14 of docs/flow.md; one meaning in CLI, JSON, report and page. */
+#ifndef TOLLBOOTH_FLOW_H
+#define TOLLBOOTH_FLOW_H
+
+#include "tollbooth/block.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What is sent back from the top of the stack, below the final norm. */
+typedef enum tb_cotangent {
+    TB_COTANGENT_LOSS,    /* gradient of the mean cross-entropy per token */
+    TB_COTANGENT_RANDOM,  /* independent normal numbers, per token */
+    TB_COTANGENT_COHERENT /* one normal vector, the same for all tokens */
+} tb_cotangent;
+
+/** One verdict threshold given by the user: "VANISH" = 0.01. */
+typedef struct tb_threshold {
+    const char *code;
+    double value;
+} tb_threshold;
+
+typedef struct tb_flow_spec {
+    tb_settings settings; /* context is the number of tokens T */
+    size_t batch;         /* 0: 1 */
+    uint64_t seed;
+    tb_dtype dtype;
+    tb_cotangent cotangent;
+    bool spectrum; /* singular values of d x_K / d x_0 (B*T*d <= 512) */
+    /* batch*(T+1) token ids of a real text, row by row; NULL: random ones */
+    const int32_t *ids;
+    const tb_threshold *thresholds;
+    size_t nthresholds;
+} tb_flow_spec;
+
+/** One sublayer output x_k; k = 0 is the stem's. Gains are lengths relative
+ * to the gradient at the top, over all tokens. The sublayer of a row is the
+ * one that ends in it; row 0 has none (its local numbers are 1, 0, 0). */
+typedef struct tb_flow_row {
+    size_t k, layer;  /* layer from 1; 0 for the stem */
+    const char *name; /* "stem", "attn", "ffn", "attn+ffn" */
+    double lane;      /* branches cut: exact backward pass */
+    double total;     /* the true gradient */
+    double branch;    /* |total - lane| */
+    double cos;       /* angle of lane and branch; 0 if one is zero */
+    double local_lane, local_branch, local_cos; /* inside this sublayer, per
+                                  unit of gradient arriving at x_k */
+    double toll;         /* RMS gain of the norms on its lane, 1 if none */
+    double toll_max;     /* their largest singular value */
+    double toll_product; /* tolls of all sublayers above x_k */
+    int norms;           /* on the lane of this sublayer */
+    double std_x;        /* standard deviation of x_k over all elements */
+    double branch_ratio; /* |what the branches add| / |x_(k-1)| */
+} tb_flow_row;
+
+typedef struct tb_flow_weight {
+    const char *name;
+    size_t layer; /* from 1; 0: stem, final, head */
+    double grad_norm;
+} tb_flow_weight;
+
+typedef enum tb_level { TB_OK_, TB_NOTE, TB_WARN, TB_FAILED } tb_level;
+const char *tb_level_name(tb_level l); /* "OK" "NOTE" "WARN" "FAIL" */
+
+typedef struct tb_verdict {
+    const char *code; /* "VANISH" */
+    tb_level level;
+    double value, threshold;
+    const char *sentence;
+    const char *source;
+    const char *where; /* "k 3, attn of block 2", or "" */
+} tb_verdict;
+
+typedef struct tb_spectrum {
+    size_t n;
+    double rms, max, median;
+    double *values; /* [n], falling */
+} tb_spectrum;
+
+typedef struct tb_flow {
+    const char *block; /* name, or the text */
+    size_t depth, width, heads, tokens, batch;
+    uint64_t seed;
+    tb_dtype dtype;
+    double loss;
+    size_t nrows;
+    tb_flow_row *rows;
+    bool has_final;
+    double final_toll; /* RMS gain of the norms after the stack */
+    size_t nweights;
+    tb_flow_weight *weights;
+    bool has_spectrum;
+    tb_spectrum spectrum;
+    size_t nverdicts;
+    tb_verdict *verdicts;
+} tb_flow;
+
+/**
+ * tb_flow_measure - build the model at its initial values and measure.
+ * Returns TB_ERR_ARG for impossible settings; TB_ERR_INPUT for zero variance
+ * with eps = 0. Non-finite numbers are results (verdict NONFINITE).
+ */
+tb_status tb_flow_measure(tb_ctx *ctx, const tb_block *b,
+                          const tb_flow_spec *spec, tb_flow **out);
+void tb_flow_free(tb_ctx *ctx, tb_flow *f);
+
+/** tb_flow_json - one element of "runs" (docs/json.md). */
+void tb_flow_json(const tb_flow *f, tb_json *j, const char *key);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
