@@ -21,58 +21,88 @@ typedef struct tb_model {
     tb_ctx *ctx;
     tb_arena arena;
     const tb_block *block; /* borrowed */
-    tb_sizes sizes;
+    tb_sizes sizes;        /* its strings are the model's own */
     tb_dtype dtype;
     size_t nviews;
     tb_view *views;
-    size_t nelements; /* of the flat buffer, padding included (kept zero) */
+    size_t nelements;   /* of the flat buffer, padding included (kept zero) */
     size_t nparameters; /* tied weights once, padding not */
-    void *params;     /* [nelements] */
-    struct tb_part *stem, *tail; /* graph, view index per param, attrs */
-    struct tb_part **layers;     /* [depth]; layers of one kind share a graph */
-    struct tb_bound *bound;      /* plans and buffers; NULL before tb_model_bind */
+    void *params;       /* [nelements]; NULL before tb_model_alloc, _init or
+                           _bind */
+    struct tb_part *parts;  /* [depth+2]: stem, layers 1.., tail; layers of one
+                               section share a graph */
+    struct tb_bound *bound; /* plans and buffers; NULL before tb_model_bind */
+    size_t nstreams;        /* carried from part to part, by name */
+    struct tb_stream *streams;
+    struct tb_start *starts; /* [nviews]: how each view starts */
+    size_t *index;           /* hash table of the view names */
+    size_t nindex;
 } tb_model;
 
-/** tb_model_create - build graphs and views; params are zero. */
+/** tb_model_create - build graphs and views and resolve the init rules;
+ * params are not allocated yet, so that a model too large to hold can be
+ * counted and explained. Nothing of `given` is kept. */
 tb_status tb_model_create(tb_ctx *ctx, const tb_block *b,
                           const tb_settings *given, tb_dtype dtype,
                           tb_model **out);
 void tb_model_destroy(tb_model *m);
 
+/** tb_model_alloc - params, all zero, if there are none yet: for weights that
+ * come from a file. */
+tb_status tb_model_alloc(tb_model *m);
+
 /** tb_model_init - every value a pure function of (seed, name, element) by
  * the block's init: rules over the prelude's. */
 tb_status tb_model_init(tb_model *m, uint64_t seed);
 
+/** tb_model_init_view - the same for one view, into out[count] of the model's
+ * dtype: a stack too deep to hold is made layer by layer. */
+tb_status tb_model_init_view(tb_model *m, const tb_view *v, uint64_t seed,
+                             void *out);
+
 const tb_view *tb_model_view(const tb_model *m, const char *name);
 
+/** tb_model_part - graph of layer l (1..depth), 0: stem, depth+1: tail. */
+const tb_graph *tb_model_graph(const tb_model *m, size_t l);
+/** tb_model_part_view - the view of the i-th param of that graph. */
+const tb_view *tb_model_part_view(const tb_model *m, size_t l, size_t i);
+/** tb_model_scope - "stem", "layers.0", ..., "tail". */
+const char *tb_model_scope(const tb_model *m, size_t l);
+
 /** tb_model_bind - plans and activation buffers for batch x time and passes;
- * replaces an earlier binding. */
+ * replaces an earlier binding. All buffers are one allocation; forward and
+ * backward allocate nothing. Without passes nothing is kept from layer to
+ * layer. TB_ERR_ARG if time is longer than the context. */
 tb_status tb_model_bind(tb_model *m, size_t batch, size_t time,
                         unsigned passes);
-/** tb_model_memory - bytes a binding would take, before it is made. */
+/** tb_model_memory - bytes of that allocation, before it is made. */
 tb_status tb_model_memory(tb_model *m, size_t batch, size_t time,
                           unsigned passes, size_t *bytes);
-/** FLOPs of the matrix products of forward and backward per step. */
+/** FLOPs of the matrix products of one step: forward, and twice that for
+ * backward if the binding has TB_PASS_BWD. 0 without a binding. */
 double tb_model_flops(const tb_model *m);
 
 typedef struct tb_batch {
-    const int32_t *tokens, *targets; /* [B,T]; targets < 0: not counted */
+    const int32_t *tokens, *targets; /* [B,T]; targets < 0: not counted; NULL:
+                                        no loss wanted */
     uint64_t seed, step;             /* dropout's randomness */
 } tb_batch;
 
-/** tb_model_forward - logits and, if targets, mean loss (natural log). A
- * non-finite loss is TB_OK here: callers decide. */
+/** tb_model_forward - logits and, if targets, mean loss (natural log); `loss`
+ * may be NULL. A non-finite loss is TB_OK here: callers decide. TB_ERR_INPUT
+ * for a token or target beyond the vocabulary. */
 tb_status tb_model_forward(tb_model *m, const tb_batch *b, double *loss);
 
 /** tb_model_logits - [B,T,V] of the last forward. */
 const void *tb_model_logits(const tb_model *m);
 
 /** tb_model_backward - gradient of the mean loss, added to grads
- * [nelements]. */
+ * [nelements]. Needs TB_PASS_BWD and a forward of the same batch. */
 tb_status tb_model_backward(tb_model *m, const tb_batch *b, void *grads);
 
 /** tb_model_first_nonfinite - where the first non-finite value of the last
- * forward stands: "layers.4" and so on, NULL if all are finite. */
+ * forward stands: "layers.4" and so on, NULL if all are finite. A binding
+ * without passes keeps only the last two layers' outputs. */
 const char *tb_model_first_nonfinite(tb_model *m);
 
 /* --- for flow: one layer at a time ---------------------------------------- */

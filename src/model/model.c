@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* A model from a block: one graph per kind of layer, the streams that join
+ * them, and one table of views over the flat parameter buffer. */
+#include "model/parts.h"
+
+enum { ALIGN = 16 }; /* elements: a view starts on a cache line */
+
+double tb_elem_get(tb_dtype t, const void *x, size_t i)
+{
+    return t == TB_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
+}
+
+void tb_elem_set(tb_dtype t, void *x, size_t i, double v)
+{
+    if (t == TB_F64)
+        ((double *)x)[i] = v;
+    else
+        ((float *)x)[i] = (float)v;
+}
+
+void *tb_elem_at(tb_dtype t, void *x, size_t i)
+{
+    return (char *)x + i * tb_dtype_size(t);
+}
+
+/* --- views ------------------------------------------------------------------
+ */
+
+/* Slot of `name` in the hash table: its view number + 1, or 0 where it would
+ * go. */
+static size_t *index_slot(const tb_model *m, const char *name)
+{
+    size_t i = tb_hash(name, strlen(name)) % m->nindex;
+    while (m->index[i] && !tb_streq(m->views[m->index[i] - 1].name, name))
+        i = (i + 1) % m->nindex;
+    return &m->index[i];
+}
+
+const tb_view *tb_model_view(const tb_model *m, const char *name)
+{
+    size_t at = *index_slot(m, name);
+    return at ? &m->views[at - 1] : NULL;
+}
+
+static tb_status view_place(tb_model *m, tb_view *v)
+{
+    size_t end;
+    v->offset = m->nelements;
+    if (!tb_add(m->nelements, v->count, &end) ||
+        !tb_add(end, ALIGN - 1, &end) || end > SIZE_MAX / sizeof(double))
+        return TB_FAIL(m->ctx, TB_ERR_MEMORY,
+                       "parameters: more than fits in "
+                       "memory, at %s",
+                       v->name);
+    m->nelements = end / ALIGN * ALIGN;
+    m->nparameters += v->count;
+    return TB_OK;
+}
+
+static bool same_shape(tb_shape a, tb_shape b)
+{
+    return a.kind == b.kind && a.width == b.width && a.height == b.height;
+}
+
+/* The view of one param: new, or an earlier one of the same name (a head tied
+ * to the embedding). */
+static tb_status view_of(tb_model *m, tb_owner *owners, tb_part *p, int i)
+{
+    const tb_param *q = &p->graph->params[i];
+    const char *name =
+        p->layer ? tb_arena_printf(&m->arena, "%s.%s", p->scope, q->name)
+                 : q->name;
+    if (!name)
+        return TB_ERR_MEMORY;
+    size_t *slot = index_slot(m, name);
+    if (*slot) {
+        p->view[i] = *slot - 1;
+        if (same_shape(m->views[p->view[i]].shape, q->shape))
+            return TB_OK;
+        return TB_FAIL(m->ctx, TB_ERR_SHAPE, "%s: two shapes for one name",
+                       name);
+    }
+    tb_view *v = &m->views[m->nviews];
+    *v = (tb_view){.name = name,
+                   .role = q->role,
+                   .shape = q->shape,
+                   .count = tb_shape_count(q->shape, 1, 1),
+                   .layer = p->layer};
+    owners[m->nviews] = (tb_owner){p->graph, i};
+    p->view[i] = m->nviews++;
+    *slot = m->nviews;
+    return view_place(m, v);
+}
+
+/* Room for every param of every part and for their hash table. */
+static tb_status views_reserve(tb_model *m, size_t nparts, tb_owner **owners)
+{
+    size_t n = 0, bytes;
+    for (size_t p = 0; p < nparts; p++)
+        n += (size_t)m->parts[p].graph->nparams;
+    m->nindex = 64;
+    while (m->nindex < 2 * n)
+        m->nindex *= 2;
+    if (!tb_mul(n + 1, sizeof *m->views, &bytes))
+        bytes = SIZE_MAX;
+    m->views = tb_arena_alloc(&m->arena, bytes);
+    m->index = tb_arena_alloc(&m->arena, m->nindex * sizeof *m->index);
+    m->starts = tb_arena_alloc(&m->arena, (n + 1) * sizeof *m->starts);
+    *owners = tb_alloc(m->ctx, n + 1, sizeof **owners);
+    return m->views && m->index && m->starts && *owners ? TB_OK : TB_ERR_MEMORY;
+}
+
+static tb_status build_views(tb_model *m)
+{
+    size_t nparts = m->sizes.s.depth + 2;
+    tb_owner *owners = NULL;
+    tb_status s = views_reserve(m, nparts, &owners);
+    for (size_t p = 0; p < nparts && s == TB_OK; p++)
+        for (int i = 0; i < m->parts[p].graph->nparams && s == TB_OK; i++)
+            s = view_of(m, owners, &m->parts[p], i);
+    if (s == TB_OK)
+        s = tb_starts_resolve(m->ctx, &m->arena, m->block, &m->sizes, m->views,
+                              owners, m->nviews, m->starts);
+    tb_free(m->ctx, owners);
+    return s;
+}
+
+/* --- graphs ------------------------------------------------------------------
+ */
+
+static tb_status part_tables(tb_model *m, tb_part *p, const tb_graph *g)
+{
+    p->graph = g;
+    p->view =
+        tb_arena_alloc(&m->arena, ((size_t)g->nparams + 1) * sizeof *p->view);
+    p->attr =
+        tb_arena_alloc(&m->arena, ((size_t)g->nnodes + 1) * sizeof *p->attr);
+    p->in_at =
+        tb_arena_alloc(&m->arena, ((size_t)g->ninputs + 1) * sizeof *p->in_at);
+    p->out_at = tb_arena_alloc(&m->arena,
+                               ((size_t)g->noutputs + 1) * sizeof *p->out_at);
+    if (!p->view || !p->attr || !p->in_at || !p->out_at)
+        return TB_ERR_MEMORY;
+    return tb_graph_attrs(m->ctx, g, &m->sizes, p->layer ? p->layer : 1,
+                          p->attr);
+}
+
+static tb_status build_layer(tb_model *m, size_t l, tb_graph **by_section)
+{
+    tb_part *p = &m->parts[l];
+    int section;
+    TB_TRY(tb_graph_section(m->ctx, m->block, &m->sizes, l, &section));
+    tb_graph **g = &by_section[section];
+    if (!*g)
+        TB_TRY(tb_graph_layer(m->ctx, &m->arena, m->block, &m->sizes,
+                              TB_STACK_DECODER, l, g));
+    p->kind = 2 + (size_t)section;
+    p->layer = l;
+    p->scope = tb_arena_printf(&m->arena, "layers.%zu", l - 1);
+    return p->scope ? part_tables(m, p, *g) : TB_ERR_MEMORY;
+}
+
+static tb_status build_ends(tb_model *m)
+{
+    tb_graph *g;
+    tb_part *stem = m->parts, *tail = &m->parts[m->sizes.s.depth + 1];
+    stem->scope = "stem";
+    TB_TRY(tb_graph_stem(m->ctx, &m->arena, m->block, &m->sizes, &g));
+    TB_TRY(part_tables(m, stem, g));
+    tail->kind = 1;
+    tail->scope = "tail";
+    TB_TRY(tb_graph_tail(m->ctx, &m->arena, m->block, &m->sizes, &g));
+    return part_tables(m, tail, g);
+}
+
+static tb_status build_graphs(tb_model *m)
+{
+    size_t depth = m->sizes.s.depth;
+    int nsections = m->block->nsections;
+    if (depth > SIZE_MAX / sizeof *m->parts - 2)
+        return TB_FAIL(m->ctx, TB_ERR_ARG, "depth: %zu is too large", depth);
+    m->parts = tb_arena_alloc(&m->arena, (depth + 2) * sizeof *m->parts);
+    tb_graph **by_section =
+        tb_arena_alloc(&m->arena, ((size_t)nsections + 1) * sizeof *by_section);
+    if (!m->parts || !by_section)
+        return TB_ERR_MEMORY;
+    TB_TRY(build_ends(m));
+    for (size_t l = 1; l <= depth; l++)
+        TB_TRY(build_layer(m, l, by_section));
+    return TB_OK;
+}
+
+/* --- streams -----------------------------------------------------------------
+ */
+
+int tb_stream_find(const tb_model *m, const char *name)
+{
+    for (size_t i = 0; i < m->nstreams; i++)
+        if (tb_streq(m->streams[i].name, name))
+            return (int)i;
+    return -1;
+}
+
+static tb_status find_streams(tb_model *m)
+{
+    const tb_graph *g = m->parts[0].graph;
+    m->streams = tb_arena_alloc(&m->arena,
+                                ((size_t)g->noutputs + 1) * sizeof *m->streams);
+    if (!m->streams)
+        return TB_ERR_MEMORY;
+    for (int i = 0; i < g->noutputs; i++)
+        m->streams[i] =
+            (tb_stream){g->outputs[i].name, g->nodes[g->outputs[i].node].shape};
+    m->nstreams = (size_t)g->noutputs;
+    return TB_OK;
+}
+
+/* The meaning of one input or output name; `data` names what is no stream. */
+static tb_status place(tb_model *m, const tb_part *p, const char *name,
+                       tb_shape shape, int *at)
+{
+    static const struct {
+        const char *name;
+        int at;
+    } data[] = {{"tokens", TB_AT_TOKENS},
+                {"targets", TB_AT_TARGETS},
+                {"logits", TB_AT_LOGITS},
+                {"loss", TB_AT_LOSS}};
+    *at = tb_stream_find(m, name);
+    if (*at >= 0 && same_shape(m->streams[*at].shape, shape))
+        return TB_OK;
+    if (*at >= 0)
+        return TB_FAIL(m->ctx, TB_ERR_SHAPE,
+                       "%s: stream %s has width %zu, got %zu", p->scope, name,
+                       m->streams[*at].shape.width, shape.width);
+    for (size_t i = 0; i < TB_LEN(data); i++)
+        if (tb_streq(name, data[i].name)) {
+            *at = data[i].at;
+            return TB_OK;
+        }
+    return TB_FAIL(m->ctx, TB_ERR_PARSE, "%s: '%s' is no stream of the stem",
+                   p->scope, name);
+}
+
+static tb_status join_part(tb_model *m, tb_part *p)
+{
+    const tb_graph *g = p->graph;
+    for (int i = 0; i < g->ninputs; i++) {
+        const tb_node *n = &g->nodes[g->inputs[i]];
+        TB_TRY(place(m, p, n->name, n->shape, &p->in_at[i]));
+    }
+    for (int i = 0; i < g->noutputs; i++)
+        TB_TRY(place(m, p, g->outputs[i].name,
+                     g->nodes[g->outputs[i].node].shape, &p->out_at[i]));
+    return TB_OK;
+}
+
+static tb_status join_parts(tb_model *m)
+{
+    TB_TRY(find_streams(m));
+    for (size_t p = 0; p < m->sizes.s.depth + 2; p++)
+        TB_TRY(join_part(m, &m->parts[p]));
+    return TB_OK;
+}
+
+/* --- life --------------------------------------------------------------------
+ */
+
+/* The strings of the sizes outlive the caller's settings. */
+static tb_status own_strings(tb_model *m)
+{
+    tb_settings *s = &m->sizes.s;
+    if (s->norm && !(s->norm = tb_arena_strdup(&m->arena, s->norm)))
+        return TB_ERR_MEMORY;
+    if (s->init && !(s->init = tb_arena_strdup(&m->arena, s->init)))
+        return TB_ERR_MEMORY;
+    return TB_OK;
+}
+
+static tb_status build(tb_model *m, const tb_settings *given)
+{
+    TB_TRY(tb_sizes_resolve(m->ctx, m->block, given, &m->sizes));
+    TB_TRY(own_strings(m));
+    TB_TRY(build_graphs(m));
+    TB_TRY(join_parts(m));
+    return build_views(m);
+}
+
+tb_status tb_model_create(tb_ctx *ctx, const tb_block *b,
+                          const tb_settings *given, tb_dtype dtype,
+                          tb_model **out)
+{
+    *out = NULL;
+    tb_model *m = tb_alloc(ctx, 1, sizeof *m);
+    if (!m)
+        return TB_ERR_MEMORY;
+    m->ctx = ctx;
+    m->block = b;
+    m->dtype = dtype;
+    tb_arena_init(&m->arena, ctx);
+    tb_status s = build(m, given);
+    if (s != TB_OK) {
+        tb_model_destroy(m);
+        return s;
+    }
+    *out = m;
+    return TB_OK;
+}
+
+void tb_model_destroy(tb_model *m)
+{
+    if (!m)
+        return;
+    tb_bound_destroy(m->ctx, m->bound);
+    tb_free(m->ctx, m->params);
+    tb_arena_clear(&m->arena);
+    tb_free(m->ctx, m);
+}
+
+tb_status tb_model_alloc(tb_model *m)
+{
+    if (!m->params)
+        m->params = tb_alloc(m->ctx, m->nelements, tb_dtype_size(m->dtype));
+    return m->params ? TB_OK : TB_ERR_MEMORY;
+}
+
+tb_status tb_model_init_view(tb_model *m, const tb_view *v, uint64_t seed,
+                             void *out)
+{
+    return tb_start_fill(m->ctx, m->dtype, &m->starts[v - m->views], v->name,
+                         v->shape, seed, out);
+}
+
+tb_status tb_model_init(tb_model *m, uint64_t seed)
+{
+    TB_TRY(tb_model_alloc(m));
+    for (size_t i = 0; i < m->nviews; i++)
+        TB_TRY(tb_model_init_view(
+            m, &m->views[i], seed,
+            tb_elem_at(m->dtype, m->params, m->views[i].offset)));
+    return TB_OK;
+}
+
+/* --- reading
+ * ------------------------------------------------------------------ */
+
+const tb_graph *tb_model_graph(const tb_model *m, size_t l)
+{
+    return m->parts[l].graph;
+}
+
+const tb_view *tb_model_part_view(const tb_model *m, size_t l, size_t i)
+{
+    return &m->views[m->parts[l].view[i]];
+}
+
+const char *tb_model_scope(const tb_model *m, size_t l)
+{
+    return m->parts[l].scope;
+}
+
+const double (*tb_model_attrs(const tb_model *m, size_t l))[TB_OP_ATTRS]
+{
+    return (const double(*)[TB_OP_ATTRS])m->parts[l].attr;
+}

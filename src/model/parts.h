@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside the model room: the parts of a stack, how weights start, and what a
+ * binding holds. */
+#ifndef TB_MODEL_PARTS_H
+#define TB_MODEL_PARTS_H
+
+#include "model/model.h"
+
+/* --- parts ---------------------------------------------------------------- */
+
+/** Where a part's input or output goes when it is not a stream. */
+enum {
+    TB_AT_TOKENS = -1,
+    TB_AT_TARGETS = -2,
+    TB_AT_LOGITS = -3,
+    TB_AT_LOSS = -4
+};
+
+/** A value carried from part to part. */
+typedef struct tb_stream {
+    const char *name;
+    tb_shape shape;
+} tb_stream;
+
+/** The stem, one layer, or the tail. */
+typedef struct tb_part {
+    const tb_graph *graph;
+    size_t kind;       /* parts of one kind share graph and plan */
+    size_t layer;      /* l, from 1; 0: stem or tail */
+    const char *scope; /* "layers.3" */
+    size_t *view;      /* per param of the graph */
+    double (*attr)[TB_OP_ATTRS];
+    int *in_at, *out_at; /* stream number or TB_AT_*, per input and output */
+} tb_part;
+
+/** tb_stream_find - number of the stream called `name`, -1 if there is none. */
+int tb_stream_find(const tb_model *m, const char *name);
+
+/* --- how weights start -----------------------------------------------------
+ */
+
+typedef enum tb_start_kind {
+    TB_START_CONST,     /* value */
+    TB_START_NORMAL,    /* standard deviation `value` */
+    TB_START_UNIFORM,   /* in [-value, value) */
+    TB_START_ORTHOGONAL /* value times rows or columns of length 1 */
+} tb_start_kind;
+
+typedef struct tb_start {
+    tb_start_kind kind;
+    double value;
+} tb_start;
+
+/** What the rules need to know of one view beside its name and shape. */
+typedef struct tb_owner {
+    const tb_graph *graph;
+    int param;
+} tb_owner;
+
+/**
+ * tb_starts_resolve - the start of every view: prelude, then the block's
+ * init: rules, then sizes->s.init, the last match wins. Fills views[i].rule
+ * and out[i]; texts live in `arena`.
+ */
+tb_status tb_starts_resolve(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
+                            const tb_sizes *sizes, tb_view *views,
+                            const tb_owner *owners, size_t n, tb_start *out);
+
+/** tb_glob_match - does the glob of an init rule mean this view? (rules.c
+ * says how.) */
+bool tb_glob_match(const char *glob, const tb_view *v);
+
+/** tb_start_fill - the values of one view, out[count]. */
+tb_status tb_start_fill(tb_ctx *ctx, tb_dtype dtype, const tb_start *s,
+                        const char *name, tb_shape shape, uint64_t seed,
+                        void *out);
+
+/* --- elements of either type ------------------------------------------------
+ */
+
+double tb_elem_get(tb_dtype t, const void *x, size_t i);
+void tb_elem_set(tb_dtype t, void *x, size_t i, double v);
+/** tb_elem_at - address of element i. */
+void *tb_elem_at(tb_dtype t, void *x, size_t i);
+
+/* --- a binding ---------------------------------------------------------------
+ */
+
+/** Cuts 64-byte aligned pieces off one allocation; without a base it only
+ * measures. */
+typedef struct tb_slab {
+    unsigned char *base;
+    size_t used;
+    bool overflow;
+} tb_slab;
+
+void *tb_slab_take(tb_slab *s, size_t n, size_t size);
+
+/** Pointer tables of one part. */
+typedef struct tb_io {
+    void *saved;
+    const void **inputs;
+    void **outputs;
+    const void **params;
+} tb_io;
+
+typedef struct tb_bound {
+    tb_arena arena;
+    size_t batch, time;
+    unsigned passes;
+    size_t nplans;
+    tb_plan **plans; /* by kind */
+    void *slab;
+    size_t bytes;
+    tb_io *io;           /* [depth+2] */
+    void **level;        /* [depth+1][nstreams]: streams after each layer */
+    void **pair;         /* [nstreams][2]: alternate where nothing is kept */
+    void **cur, **spare; /* [nstreams]: gradients, BWD only */
+    const void **gout;   /* scratch tables, wide enough for every part */
+    void **gin, **gparams;
+    void *work, *logits, *loss, *one;
+    int32_t *no_targets;
+    bool ran;
+} tb_bound;
+
+void tb_bound_destroy(tb_ctx *ctx, tb_bound *b);
+
+#endif

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/* Init rules (ruling 12). The prelude starts matrices as Xavier normal with
+ * gain 1, biases at 0, gains at 1, embeddings as normal(1), and scalars and
+ * vectors as the text says. Then come the block's init: rules and those of
+ * the settings; the last match wins.
+ *
+ * A glob is compared with the full name and with the name after "layers.N.";
+ * * is any run of characters, ? any one. It means weights: ".weight" need not
+ * be written; biases and gains match only a glob that ends in .bias or .gain.
+ * Embeddings match only a glob that does not begin with * or ?, and learned
+ * scalars and vectors only one without wildcards in their own name: `*` is
+ * every matrix, and `*, embed.*` every weight. */
+#include "model/parts.h"
+
+/* --- globs
+ * -------------------------------------------------------------------- */
+
+/* glob[0..gn) against text[0..tn), backtracking to the last star only. */
+static bool wild(const char *g, size_t gn, const char *t, size_t tn)
+{
+    size_t i = 0, j = 0, star = SIZE_MAX, mark = 0;
+    while (j < tn) {
+        if (i < gn && g[i] == '*') {
+            star = i++;
+            mark = j;
+        } else if (i < gn && (g[i] == '?' || g[i] == t[j])) {
+            i++;
+            j++;
+        } else if (star != SIZE_MAX) {
+            i = star + 1;
+            j = ++mark;
+        } else {
+            return false;
+        }
+    }
+    while (i < gn && g[i] == '*')
+        i++;
+    return i == gn;
+}
+
+static bool ends_with(const char *s, size_t n, const char *tail)
+{
+    size_t k = strlen(tail);
+    return n >= k && memcmp(s + n - k, tail, k) == 0;
+}
+
+/* Bytes of `s` without a ".weight" at its end. */
+static size_t without_weight(const char *s)
+{
+    size_t n = strlen(s);
+    return ends_with(s, n, ".weight") ? n - strlen(".weight") : n;
+}
+
+/* The name after "layers.N.", or all of it. */
+static const char *inner_name(const char *name)
+{
+    static const char head[] = "layers.";
+    if (strncmp(name, head, sizeof head - 1) != 0)
+        return name;
+    const char *dot = strchr(name + sizeof head - 1, '.');
+    return dot ? dot + 1 : name;
+}
+
+/* Does the glob say by its spelling that it means this kind of view? */
+static bool role_meant(const char *glob, const tb_view *v)
+{
+    size_t n = strlen(glob);
+    switch (v->role) {
+    case TB_ROLE_BIAS:
+        return ends_with(glob, n, ".bias");
+    case TB_ROLE_GAIN:
+        return ends_with(glob, n, ".gain");
+    case TB_ROLE_EMBEDDING:
+        return *glob != '*' && *glob != '?';
+    case TB_ROLE_SCALAR:
+    case TB_ROLE_VECTOR: {
+        const char *dot = strrchr(glob, '.');
+        return !strpbrk(dot ? dot : glob, "*?");
+    }
+    case TB_ROLE_MATRIX:
+        break;
+    }
+    return true;
+}
+
+bool tb_glob_match(const char *glob, const tb_view *v)
+{
+    if (!role_meant(glob, v))
+        return false;
+    size_t gn = without_weight(glob);
+    const char *inner = inner_name(v->name);
+    return wild(glob, gn, inner, without_weight(inner)) ||
+           wild(glob, gn, v->name, without_weight(v->name));
+}
+
+/* --- kinds of rules
+ * ------------------------------------------------------------ */
+
+typedef struct tb_rule_kind {
+    const char *name;
+    tb_start_kind start;
+    int min_args, max_args;
+    bool fans;    /* divided by the fans of a matrix */
+    bool signed_; /* a negative argument has a meaning */
+    double fixed; /* value without an argument */
+} tb_rule_kind;
+
+static const tb_rule_kind rule_kinds[] = {
+    {"const", TB_START_CONST, 1, 1, false, true, 0},
+    {"normal", TB_START_NORMAL, 1, 1, false, false, 0},
+    {"ones", TB_START_CONST, 0, 0, false, true, 1},
+    {"orthogonal", TB_START_ORTHOGONAL, 0, 1, false, false, 1},
+    {"uniform", TB_START_UNIFORM, 1, 1, false, false, 0},
+    {"xavier", TB_START_NORMAL, 0, 1, true, false, 1},
+    {"xavier_uniform", TB_START_UNIFORM, 0, 1, true, false, 1},
+    {"zeros", TB_START_CONST, 0, 0, false, true, 0},
+};
+
+/** One rule of a block or of the settings. */
+typedef struct tb_rule {
+    const tb_block *block;
+    const tb_init_rule *line;
+    const tb_rule_kind *kind;
+    bool *hit; /* per glob */
+} tb_rule;
+
+static tb_status rule_unknown(tb_ctx *ctx, const tb_block *b, const tb_expr *e)
+{
+    const char *names[TB_LEN(rule_kinds)];
+    for (size_t i = 0; i < TB_LEN(rule_kinds); i++)
+        names[i] = rule_kinds[i].name;
+    const char *name = e->name ? e->name : "";
+    const char *near = tb_nearest(name, names, TB_LEN(names));
+    if (near)
+        return tb_block_fail(ctx, b, e->pos,
+                             "unknown init rule '%s'; did you mean '%s'?", name,
+                             near);
+    return tb_block_fail(ctx, b, e->pos,
+                         "unknown init rule '%s'; there are const normal ones "
+                         "orthogonal uniform xavier xavier_uniform zeros",
+                         name);
+}
+
+static tb_status rule_kind_of(tb_ctx *ctx, const tb_block *b, const tb_expr *e,
+                              const tb_rule_kind **out)
+{
+    bool named = e->kind == TB_EXPR_NAME || e->kind == TB_EXPR_CALL;
+    int nargs = e->kind == TB_EXPR_CALL ? e->nargs : 0;
+    for (size_t i = 0; i < TB_LEN(rule_kinds) && named; i++) {
+        const tb_rule_kind *k = &rule_kinds[i];
+        if (!tb_streq(k->name, e->name))
+            continue;
+        *out = k;
+        if (nargs >= k->min_args && nargs <= k->max_args)
+            return TB_OK;
+        return tb_block_fail(
+            ctx, b, e->pos, "%s: got %d arguments, wanted %s%d", k->name, nargs,
+            k->min_args < k->max_args ? "at most " : "", k->max_args);
+    }
+    return rule_unknown(ctx, b, e);
+}
+
+/* --- the list of rules
+ * ----------------------------------------------------------- */
+
+typedef struct tb_rules {
+    tb_ctx *ctx;
+    tb_arena *arena;
+    const tb_sizes *sizes;
+    tb_block *extra; /* the settings' rules, or NULL */
+    size_t n;
+    tb_rule *rules;
+} tb_rules;
+
+static tb_status rules_add(tb_rules *r, const tb_block *b)
+{
+    for (int i = 0; i < b->ninit; i++) {
+        tb_rule *t = &r->rules[r->n++];
+        *t = (tb_rule){.block = b, .line = &b->init[i]};
+        TB_TRY(rule_kind_of(r->ctx, b, t->line->rule, &t->kind));
+        t->hit = tb_arena_alloc(r->arena, (size_t)t->line->nglobs + 1);
+        if (!t->hit)
+            return TB_ERR_MEMORY;
+    }
+    return TB_OK;
+}
+
+/* settings.init as a text of its own: "init:" and each of its lines. */
+static tb_status parse_extra(tb_rules *r)
+{
+    const char *text = r->sizes->s.init;
+    if (!text)
+        return TB_OK;
+    tb_buf b;
+    tb_buf_init(&b, r->ctx);
+    tb_buf_puts(&b, "init:\n");
+    while (*text) {
+        size_t n = strcspn(text, "\n;");
+        tb_buf_printf(&b, "    %.*s\n", (int)n, text);
+        text += n + (text[n] != '\0');
+    }
+    tb_status s = tb_buf_status(&b);
+    if (s == TB_OK)
+        s = tb_block_parse(r->ctx, "--init", tb_buf_str(&b), b.len,
+                           TB_PARSE_BLOCK, &r->extra);
+    tb_buf_clear(&b);
+    return s;
+}
+
+static tb_status rules_begin(tb_rules *r, const tb_block *b)
+{
+    TB_TRY(parse_extra(r));
+    size_t n = (size_t)b->ninit + (r->extra ? (size_t)r->extra->ninit : 0);
+    r->rules = tb_arena_alloc(r->arena, (n + 1) * sizeof *r->rules);
+    if (!r->rules)
+        return TB_ERR_MEMORY;
+    TB_TRY(rules_add(r, b));
+    return r->extra ? rules_add(r, r->extra) : TB_OK;
+}
+
+/* The last rule with a glob for this view, marking every glob that matches. */
+static const tb_rule *rule_for(tb_rules *r, const tb_view *v)
+{
+    const tb_rule *last = NULL;
+    for (size_t i = 0; i < r->n; i++) {
+        tb_rule *t = &r->rules[i];
+        for (int g = 0; g < t->line->nglobs; g++)
+            if (tb_glob_match(t->line->globs[g], v)) {
+                t->hit[g] = true;
+                last = t;
+            }
+    }
+    return last;
+}
+
+static tb_status all_hit(tb_rules *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        for (int g = 0; g < r->rules[i].line->nglobs; g++)
+            if (!r->rules[i].hit[g])
+                return tb_block_fail(
+                    r->ctx, r->rules[i].block, r->rules[i].line->pos,
+                    "init: '%s' matches no weight", r->rules[i].line->globs[g]);
+    return TB_OK;
+}
+
+/* --- from a rule to numbers
+ * --------------------------------------------------------- */
+
+/* k of the sublayer that uses the param, NaN where there is none. */
+static double sublayer_of(const tb_owner *o)
+{
+    int leaf = o->graph->params[o->param].node;
+    for (int i = 0; i < o->graph->nnodes; i++)
+        for (int j = 0; j < o->graph->nodes[i].nin; j++)
+            if (o->graph->nodes[i].in[j] == leaf && o->graph->nodes[i].k)
+                return (double)o->graph->nodes[i].k;
+    return __builtin_nan("");
+}
+
+static tb_consts consts_of(const tb_rules *r, const tb_view *v,
+                           const tb_owner *o)
+{
+    const tb_sizes *s = r->sizes;
+    return (tb_consts){s->N,
+                       s->M,
+                       v->layer ? (double)v->layer : __builtin_nan(""),
+                       sublayer_of(o),
+                       (double)s->s.width,
+                       (double)s->s.heads};
+}
+
+/* sqrt(2 / (in + out)); a uniform needs sqrt(3) times that as its bound. */
+static double fan_scale(const tb_rule_kind *k, tb_shape s)
+{
+    double fans = (double)s.width + (double)s.height;
+    return tb_sqrt((k->start == TB_START_UNIFORM ? 6.0 : 2.0) / fans);
+}
+
+static const char *shown(tb_rules *r, const tb_expr *e, const tb_expr *arg,
+                         double value)
+{
+    tb_buf b;
+    tb_buf_init(&b, r->ctx);
+    tb_expr_print(e, &b);
+    if (arg && arg->kind != TB_EXPR_NUMBER)
+        tb_buf_printf(&b, " = %.6g", value);
+    char *text = tb_buf_status(&b) == TB_OK
+                     ? tb_arena_strndup(r->arena, b.data, b.len)
+                     : NULL;
+    tb_buf_clear(&b);
+    return text;
+}
+
+static tb_status apply_rule(tb_rules *r, const tb_rule *t, tb_view *v,
+                            const tb_owner *o, tb_start *out)
+{
+    const tb_expr *e = t->line->rule;
+    const tb_expr *arg =
+        e->kind == TB_EXPR_CALL && e->nargs ? e->args[0].value : NULL;
+    double value = t->kind->fixed;
+    bool matrix = v->shape.kind == TB_SHAPE_MATRIX;
+    if ((t->kind->fans || t->kind->start == TB_START_ORTHOGONAL) && !matrix)
+        return tb_block_fail(r->ctx, t->block, e->pos,
+                             "%s: needs a matrix, %s is none", t->kind->name,
+                             v->name);
+    tb_consts c = consts_of(r, v, o);
+    if (arg)
+        TB_TRY(tb_expr_fold(r->ctx, t->block, arg, &c, NULL, NULL, &value));
+    if (value < 0 && !t->kind->signed_)
+        return tb_block_fail(r->ctx, t->block, arg->pos,
+                             "%s: got %g, wanted at least 0", t->kind->name,
+                             value);
+    v->rule = shown(r, e, arg, value);
+    out->kind = t->kind->start;
+    out->value = t->kind->fans ? value * fan_scale(t->kind, v->shape) : value;
+    return v->rule ? TB_OK : TB_ERR_MEMORY;
+}
+
+/* A start value written in the text: scalar(0), vector(1e-4). */
+static tb_status apply_text(tb_rules *r, const tb_block *b, const tb_param *q,
+                            tb_view *v, const tb_owner *o, tb_start *out)
+{
+    tb_consts c = consts_of(r, v, o);
+    out->kind = TB_START_CONST;
+    TB_TRY(tb_expr_fold(r->ctx, b, q->start, &c, NULL, NULL, &out->value));
+    const char *text = shown(r, q->start, NULL, 0);
+    if (!text)
+        return TB_ERR_MEMORY;
+    bool number = q->start->kind == TB_EXPR_NUMBER;
+    v->rule = number ? tb_arena_printf(r->arena, "const(%s)", text)
+                     : tb_arena_printf(r->arena, "const(%s) = %.6g", text,
+                                       out->value);
+    return v->rule ? TB_OK : TB_ERR_MEMORY;
+}
+
+static const struct {
+    const char *rule;
+    tb_start start;
+} prelude[] = {
+    [TB_ROLE_MATRIX] = {"xavier(1)", {TB_START_NORMAL, 1}},
+    [TB_ROLE_BIAS] = {"zeros", {TB_START_CONST, 0}},
+    [TB_ROLE_GAIN] = {"ones", {TB_START_CONST, 1}},
+    [TB_ROLE_SCALAR] = {"zeros", {TB_START_CONST, 0}},
+    [TB_ROLE_VECTOR] = {"zeros", {TB_START_CONST, 0}},
+    [TB_ROLE_EMBEDDING] = {"normal(1)", {TB_START_NORMAL, 1}},
+};
+
+static void apply_prelude(tb_view *v, tb_start *out)
+{
+    static const tb_rule_kind xavier = {.start = TB_START_NORMAL};
+    v->rule = prelude[v->role].rule;
+    *out = prelude[v->role].start;
+    if (v->role == TB_ROLE_MATRIX)
+        out->value = fan_scale(&xavier, v->shape);
+}
+
+/* Weights whose zero makes attention uniform: queries and keys. */
+static bool is_query_or_key(const tb_view *v)
+{
+    static const char *const slots[] = {".q.weight", ".k.weight"};
+    size_t n = strlen(v->name);
+    return v->role == TB_ROLE_MATRIX &&
+           (ends_with(v->name, n, slots[0]) || ends_with(v->name, n, slots[1]));
+}
+
+static tb_status resolve_one(tb_rules *r, const tb_block *b, tb_view *v,
+                             const tb_owner *o, tb_start *out)
+{
+    const tb_param *q = &o->graph->params[o->param];
+    const tb_rule *t = rule_for(r, v);
+    if (r->sizes->s.uniform_attention == 1 && is_query_or_key(v)) {
+        v->rule = "zeros (uniform attention)";
+        *out = (tb_start){TB_START_CONST, 0};
+        return TB_OK;
+    }
+    if (t)
+        return apply_rule(r, t, v, o, out);
+    if (q->start)
+        return apply_text(r, b, q, v, o, out);
+    apply_prelude(v, out);
+    return TB_OK;
+}
+
+tb_status tb_starts_resolve(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
+                            const tb_sizes *sizes, tb_view *views,
+                            const tb_owner *owners, size_t n, tb_start *out)
+{
+    tb_rules r = {.ctx = ctx, .arena = arena, .sizes = sizes};
+    tb_status s = rules_begin(&r, b);
+    for (size_t i = 0; i < n && s == TB_OK; i++)
+        s = resolve_one(&r, b, &views[i], &owners[i], &out[i]);
+    if (s == TB_OK)
+        s = all_hit(&r);
+    if (r.extra)
+        tb_block_destroy(ctx, r.extra);
+    return s;
+}
