@@ -48,6 +48,11 @@ bool tb_plan_leaf(const tb_plan *p, int node)
     return p->graph->nodes[node].op->lane == TB_LANE_LEAF;
 }
 
+bool tb_plan_stops(const tb_op *op)
+{
+    return op->alias && op->jac == TB_JAC_ZERO;
+}
+
 bool tb_plan_through(const tb_plan *p, int node, int i)
 {
     const tb_opcall *c = &p->steps[node].call;

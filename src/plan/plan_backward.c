@@ -91,7 +91,7 @@ static void add_term(const pass *a, int node, const void *term, bool lasting)
 
 static bool passes_back(const pass *a, const tb_op *op)
 {
-    return op->bwd && op->jac != TB_JAC_ZERO &&
+    return op->bwd && !tb_plan_stops(op) &&
            !(a->b->cut && op->lane == TB_LANE_CUT);
 }
 

@@ -69,6 +69,10 @@ tb_status tb_plan_place(tb_ctx *ctx, tb_plan *p);
 /** tb_plan_leaf - data or parameter: nothing to run. */
 bool tb_plan_leaf(const tb_plan *p, int node);
 
+/** tb_plan_stops - same value, no derivative: stop. (An op that computes may
+ * have no Jacobian in the streams and still pass to a parameter: embed.) */
+bool tb_plan_stops(const tb_op *op);
+
 /** tb_plan_through - input i of this node gets the node's gradient as it is:
  * a sum of terms that look like it. */
 bool tb_plan_through(const tb_plan *p, int node, int i);

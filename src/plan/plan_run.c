@@ -168,7 +168,7 @@ static const void *node_tangent(tb_ctx *ctx, const tan_pass *a, int node)
     tb_opcall c;
     for (int i = 0; i < n->nin; i++)
         moves = moves || a->t[n->in[i]];
-    if (!moves || n->op->jac == TB_JAC_ZERO || !n->op->tan)
+    if (!moves || tb_plan_stops(n->op) || !n->op->tan)
         return NULL;
     if (n->op->alias)
         return a->t[n->in[0]];
