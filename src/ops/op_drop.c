@@ -13,20 +13,11 @@ static bool shape(const tb_shape *in, int nin, const double *attr,
     return tb_op_shape_stream(in, nin, attr, out, why);
 }
 
-/* y += or = m (.) x over elements [from, to). */
 static void apply(const tb_opcall *c, size_t from, size_t to, const void *x,
                   bool add, void *y)
 {
-    double p = c->attr[TB_ATTR_DROP_P];
-    tb_op_block m;
-    for (size_t i = from; i < to; i += TB_OP_BLOCK) {
-        size_t n = to - i < TB_OP_BLOCK ? to - i : TB_OP_BLOCK;
-        for (size_t j = 0; j < n; j++)
-            tb_op_set(c, &m, j,
-                      tb_rng_uniform(c->rng, i + j) < p ? 0 : 1 / (1 - p));
-        (add ? c->k->mul_acc : c->k->mul)(n, &m, tb_op_peek(c, x, i),
-                                          tb_op_at(c, y, i));
-    }
+    tb_op_mask(c, c->attr[TB_ATTR_DROP_P], from, to - from,
+               tb_op_peek(c, x, from), add, tb_op_at(c, y, from));
 }
 
 /* A random number costs about as much as this many plain elements. */

@@ -26,7 +26,7 @@ double tb_op_get(const tb_opcall *c, const void *p, size_t i);
 void tb_op_set(const tb_opcall *c, void *p, size_t i, double v);
 void tb_op_acc(const tb_opcall *c, void *p, size_t i, double v);
 
-/** y = c x over n elements, serial; x NULL means zero. */
+/** y = x over n elements, serial; x NULL means zero. */
 void tb_op_copy(const tb_opcall *c, size_t n, const void *x, void *y);
 /** y += x over n elements. */
 void tb_op_plus(const tb_opcall *c, size_t n, const void *x, void *y);
@@ -37,6 +37,12 @@ typedef union tb_op_block {
     float f[TB_OP_BLOCK];
     double d[TB_OP_BLOCK];
 } tb_op_block;
+
+/** tb_op_mask - y (+)= m (.) x over n elements, m being 0 with probability p,
+ * else 1/(1-p): a pure function of the node's random stream and the element's
+ * number, the first one's being `first`. y may be x. */
+void tb_op_mask(const tb_opcall *c, double p, size_t first, size_t n,
+                const void *x, bool add, void *y);
 
 /* --- chunks ------------------------------------------------------------- */
 

@@ -5,7 +5,8 @@
  *
  * The work is cut into tiles: some query rows of one head. A causal tile ends
  * at its last row's own column, so most of the hidden half is never computed.
- * The probabilities, [B, heads, T, T], are kept for the other passes. */
+ * The probabilities, [B, heads, T, T], are kept for the other passes, before
+ * dropout, whose mask every pass draws again. */
 #include "ops/op_help.h"
 
 /* Rows of a tile: small enough to skip most hidden columns, large enough for
@@ -18,7 +19,7 @@ typedef struct attn {
     size_t hd, qw, kw;                   /* of a head, of q and out, of k, v */
     size_t tile, tiles;                  /* rows of a tile; tiles of a head */
     bool causal;
-    double scale;
+    double scale, drop; /* drop: rate on the probabilities */
 } attn;
 
 /* Query rows [r0, r0 + rows) of one head; they see `cols` columns. */
@@ -45,6 +46,8 @@ static bool shape(const tb_shape *in, int nin, const double *attr,
     if (!count_of(attr[TB_ATTR_ATTN_HEADS], &h) ||
         !count_of(attr[TB_ATTR_ATTN_KV_HEADS], &kv))
         return tb_op_no(why, "heads must be a whole number, 1 or more");
+    if (!(attr[TB_ATTR_ATTN_DROP] >= 0 && attr[TB_ATTR_ATTN_DROP] <= 1))
+        return tb_op_no(why, "the drop probability must lie in 0 .. 1");
     if (h % kv != 0)
         return tb_op_no(why, "kv_heads must divide heads");
     for (int i = 0; i < 3; i++)
@@ -68,7 +71,8 @@ static attn geometry(const tb_opcall *c)
               .kv_heads = (size_t)c->attr[TB_ATTR_ATTN_KV_HEADS],
               .qw = c->in_shape[0].width,
               .kw = c->in_shape[1].width,
-              .causal = c->attr[TB_ATTR_ATTN_CAUSAL] != 0};
+              .causal = c->attr[TB_ATTR_ATTN_CAUSAL] != 0,
+              .drop = c->attr[TB_ATTR_ATTN_DROP]};
     g.group = g.heads / g.kv_heads;
     g.hd = g.qw / g.heads;
     g.tile = g.causal ? ROWS_CAUSAL : ROWS_FULL;
@@ -121,10 +125,16 @@ static tb_op_mat k_mat(const tb_opcall *c, const attn *g, const tile *t,
     return (tb_op_mat){tb_op_peek(c, k, k_at(g, t)), g->kw};
 }
 
-/* A chunk's own [tile, T] block of scratch. */
-static void *block_of(const tb_opcall *c, const attn *g, size_t chunk)
+/* A chunk's own [tile, T] blocks of scratch: one for the derivatives of the
+ * scores, and with dropout one for the masked probabilities. */
+static size_t blocks(const attn *g)
 {
-    return tb_op_at(c, c->scratch, chunk * g->tile * g->time);
+    return g->drop > 0 ? 2 : 1;
+}
+
+static void *block_of(const tb_opcall *c, const attn *g, size_t chunk, size_t i)
+{
+    return tb_op_at(c, c->scratch, (chunk * blocks(g) + i) * g->tile * g->time);
 }
 
 /* Items of the forward and tangent pass: tiles of all heads. Their unit is
@@ -166,18 +176,48 @@ static void gather(const tb_opcall *c, const attn *g, const tile *t,
                   q_mat(c, g, t, q), true, tb_op_at(c, gk, k_at(g, t)), g->kw);
 }
 
+/* y = dropout of the tile's p (or of what has its shape); y may be p */
+static void mask(const tb_opcall *c, const attn *g, const tile *t,
+                 const void *p, void *y)
+{
+    for (size_t r = 0; r < t->rows; r++)
+        tb_op_mask(c, g->drop, p_at(g, t) + r * g->time, t->cols,
+                   tb_op_peek(c, p, r * g->time), false,
+                   tb_op_at(c, y, r * g->time));
+}
+
+/* The tile's probabilities as the values see them. */
+static const void *dropped(const tb_opcall *c, const attn *g, const tile *t,
+                           size_t chunk)
+{
+    const void *p = tb_op_peek(c, c->saved, p_at(g, t));
+    if (!(g->drop > 0))
+        return p;
+    void *y = block_of(c, g, chunk, 1);
+    mask(c, g, t, p, y);
+    return y;
+}
+
+/* From d loss / d (dropped p), in place, to d loss / d (q k^T); a tangent
+ * goes the other way through the same symmetric map, then `mask`. */
+static void through_softmax(const tb_opcall *c, const attn *g, const tile *t,
+                            void *gs)
+{
+    c->k->softmax_bwd(t->rows, t->cols, g->time, first_of(g, t), g->scale,
+                      tb_op_peek(c, c->saved, p_at(g, t)), gs);
+}
+
 /* --- forward ------------------------------------------------------------ */
 
 static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
-    (void)chunk;
     const attn g = geometry(c);
     for (size_t i = from; i < to; i++) {
         tile t = tile_of_item(&g, i);
         void *p = tb_op_at(c, c->saved, p_at(&g, &t));
         scores(c, &g, &t, c->in[0], c->in[1], false, p);
         c->k->softmax_fwd(t.rows, g.time, g.time, first_of(&g, &t), g.scale, p);
-        mix(c, &g, &t, p, c->in[2], false, c->out);
+        mix(c, &g, &t, dropped(c, &g, &t, chunk), c->in[2], false, c->out);
     }
 }
 
@@ -190,16 +230,18 @@ static void fwd(const tb_opcall *c)
 /* --- backward: one item per (batch, kv head), so that the heads which share
  * keys and values add to them in order --- */
 
-static void bwd_tile(const tb_opcall *c, const attn *g, const tile *t, void *gs)
+static void bwd_tile(const tb_opcall *c, const attn *g, const tile *t,
+                     size_t chunk)
 {
-    const void *p = tb_op_peek(c, c->saved, p_at(g, t));
+    void *gs = block_of(c, g, chunk, 0);
     if (c->gin[2])
-        gather(c, g, t, p, c->gout, c->gin[2]);
+        gather(c, g, t, dropped(c, g, t, chunk), c->gout, c->gin[2]);
     if (!c->gin[0] && !c->gin[1])
         return;
-    scores(c, g, t, c->gout, c->in[2], false, gs); /* gp = gy v^T */
-    c->k->softmax_bwd(t->rows, t->cols, g->time, first_of(g, t), g->scale, p,
-                      gs);
+    scores(c, g, t, c->gout, c->in[2], false, gs); /* gy v^T */
+    if (g->drop > 0)
+        mask(c, g, t, gs, gs);
+    through_softmax(c, g, t, gs);
     if (c->gin[0])
         mix(c, g, t, gs, c->in[1], true, c->gin[0]);
     if (c->gin[1])
@@ -214,7 +256,7 @@ static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
         for (size_t j = 0; j < heads; j++) {
             size_t head = i % g.kv_heads * g.group + j / g.tiles;
             tile t = tile_at(&g, i / g.kv_heads, head, j % g.tiles);
-            bwd_tile(c, &g, &t, block_of(c, &g, chunk));
+            bwd_tile(c, &g, &t, chunk);
         }
 }
 
@@ -227,21 +269,23 @@ static void bwd(const tb_opcall *c)
 /* --- tangent: dS = tq k^T + q tk^T, dP from it as in backward, and
  * ty = dP v + P tv --- */
 
-static void tan_tile(const tb_opcall *c, const attn *g, const tile *t, void *ts)
+static void tan_tile(const tb_opcall *c, const attn *g, const tile *t,
+                     size_t chunk)
 {
-    const void *p = tb_op_peek(c, c->saved, p_at(g, t));
+    void *ts = block_of(c, g, chunk, 0);
     const void *tq = c->tin[0], *tk = c->tin[1], *tv = c->tin[2];
     if (tq)
         scores(c, g, t, tq, c->in[1], false, ts);
     if (tk)
         scores(c, g, t, c->in[0], tk, tq != NULL, ts);
     if (tq || tk) {
-        c->k->softmax_bwd(t->rows, t->cols, g->time, first_of(g, t), g->scale,
-                          p, ts);
+        through_softmax(c, g, t, ts);
+        if (g->drop > 0)
+            mask(c, g, t, ts, ts);
         mix(c, g, t, ts, c->in[2], false, c->tout);
     }
     if (tv)
-        mix(c, g, t, p, tv, tq || tk, c->tout);
+        mix(c, g, t, dropped(c, g, t, chunk), tv, tq || tk, c->tout);
 }
 
 static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
@@ -249,7 +293,7 @@ static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     const attn g = geometry(c);
     for (size_t i = from; i < to; i++) {
         tile t = tile_of_item(&g, i);
-        tan_tile(c, &g, &t, block_of(c, &g, chunk));
+        tan_tile(c, &g, &t, chunk);
     }
 }
 
@@ -276,8 +320,9 @@ static size_t scratch(const tb_opcall *c)
     const attn g = geometry(c);
     size_t pieces = tb_op_pieces(tile_items(c, &g), SIZE_MAX);
     size_t back = tb_op_pieces(c->batch * g.kv_heads, SIZE_MAX);
-    return tb_op_bytes(c, tb_op_times(pieces > back ? pieces : back,
-                                      tb_op_times(g.tile, g.time)));
+    return tb_op_bytes(c,
+                       tb_op_times(pieces > back ? pieces : back,
+                                   tb_op_times(g.tile * blocks(&g), g.time)));
 }
 
 /* Two products over the visible pairs. */
@@ -293,8 +338,8 @@ const tb_op tb_op_mha = {
     .symbol = "mha",
     .min_in = 3,
     .max_in = 3,
-    .nattr = 3,
-    .attr_name = {"heads", "kv_heads", "causal"},
+    .nattr = 4,
+    .attr_name = {"heads", "kv_heads", "causal", "drop"},
     .lane = TB_LANE_CUT,
     .jac = TB_JAC_MULTI,
     .needs = TB_NEED_IN(0) | TB_NEED_IN(1) | TB_NEED_IN(2),

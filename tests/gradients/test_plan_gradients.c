@@ -145,8 +145,7 @@ static void copy_leaves(const rig *to, const rig *from)
         memcpy(to->params[i], from->params[i],
                rig_bytes(from, g->params[i].node));
     for (int o = 0; o < g->noutputs; o++)
-        memcpy(to->gout[o], from->gout[o],
-               rig_bytes(from, g->outputs[o].node));
+        memcpy(to->gout[o], from->gout[o], rig_bytes(from, g->outputs[o].node));
 }
 
 static void same_leaves(tb_test *T, const rig *a, const rig *b)
@@ -178,8 +177,8 @@ static void reuse(tb_test *T, const hand_kind *kind, tb_dtype dtype)
         TB_OKAY(T, rig_forward(&r[i]));
         TB_OKAY(T, rig_backward(&r[i], -1, -1, false, NULL, NULL, true));
     }
-    TB_CHECK(T, tb_plan_saved_bytes(r[0].plan) <=
-                    tb_plan_saved_bytes(r[1].plan));
+    TB_CHECK(T,
+             tb_plan_saved_bytes(r[0].plan) <= tb_plan_saved_bytes(r[1].plan));
     same_leaves(T, &r[0], &r[1]);
     rig_free(&r[0]);
     rig_free(&r[1]);

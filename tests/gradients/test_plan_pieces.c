@@ -188,12 +188,12 @@ TB_TEST(impossible_pieces_are_refused)
     double g[N];
     if (!ready(&r, T, &h, hand_pre, TB_PASS_BWD))
         return;
-    TB_FAILS(T, rig_backward(&r, 3, 0, false, r.gout[0], g, false),
-             TB_ERR_ARG, "no piece from boundary 3 to 0 of 3");
-    TB_FAILS(T, rig_backward(&r, 0, 1, false, r.gout[0], g, false),
-             TB_ERR_ARG, "boundary 0 to 1");
-    TB_FAILS(T, rig_backward(&r, 1, -1, false, r.gout[0], g, false),
-             TB_ERR_ARG, "boundary 1 to -1");
+    TB_FAILS(T, rig_backward(&r, 3, 0, false, r.gout[0], g, false), TB_ERR_ARG,
+             "no piece from boundary 3 to 0 of 3");
+    TB_FAILS(T, rig_backward(&r, 0, 1, false, r.gout[0], g, false), TB_ERR_ARG,
+             "boundary 0 to 1");
+    TB_FAILS(T, rig_backward(&r, 1, -1, false, r.gout[0], g, false), TB_ERR_ARG,
+             "boundary 1 to -1");
     TB_FAILS(T,
              tb_plan_tangent(T->ctx, &r.run, (const void *const *)r.tin, NULL,
                              r.tout),
