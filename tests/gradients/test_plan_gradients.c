@@ -58,6 +58,66 @@ TB_TEST(backward_is_the_adjoint_of_tangent)
         adjoint(T, &hand_zoo[i]);
 }
 
+/* --- random graphs ---------------------------------------------------------
+ */
+
+/* Mostly sums and aliases, whose storage is shared; several outputs. */
+static void random_graph(tb_test *T, hand *h)
+{
+    const tb_op *const ops[] = {&tb_op_add,  &tb_op_add,      &tb_op_sub,
+                                &tb_op_mul,  &tb_op_identity, &tb_op_stop,
+                                &tb_op_tanh, &tb_op_layernorm};
+    hand_init(h);
+    for (int i = 0; i < 2; i++)
+        hand_stream(h, 8);
+    int n = 5 + (int)(tb_test_uniform(T) * 20);
+    while (h->g.nnodes < n) {
+        const tb_op *op = ops[(int)(tb_test_uniform(T) * 8)];
+        int in[2];
+        for (int i = 0; i < 2; i++) {
+            double u = tb_test_uniform(T);
+            in[i] = (int)((1 - u * u) * h->g.nnodes); /* rather the last */
+            in[i] = in[i] < h->g.nnodes ? in[i] : h->g.nnodes - 1;
+        }
+        hand_call(h, op, op->min_in, in, (double[]){1e-2, 0});
+    }
+    hand_output(h, "x", n - 1);
+    for (int i = 0; i < 4; i++)
+        hand_output(h, "y", (int)(tb_test_uniform(T) * n));
+    if (tb_test_uniform(T) < 0.5)
+        hand_boundary(h, (int)(tb_test_uniform(T) * n));
+}
+
+static double largest(const rig *r)
+{
+    double m = 0;
+    for (int o = 0; o < r->g->noutputs; o++)
+        for (size_t i = 0; i < rig_count(r, r->g->outputs[o].node); i++) {
+            double v = tb_fabs(tb_test_get(TB_F64, r->tout[o], i));
+            m = v > m ? v : m;
+        }
+    return m;
+}
+
+TB_TEST(random_graphs_are_adjoint)
+{
+    for (int round = 0; round < 400; round++) {
+        hand h;
+        rig r;
+        random_graph(T, &h);
+        if (!rig_make(&r, T, &h, TB_F64, TB_PASS_BWD | TB_PASS_TAN))
+            return;
+        TB_OKAY(T, rig_forward(&r));
+        TB_OKAY(T, rig_backward(&r, -1, -1, false, NULL, NULL, false));
+        TB_OKAY(T, tangent(&r));
+        double want = outputs_dot(&r, r.gout, r.tout), got = leaves_dot(&r);
+        if (!(tb_fabs(got - want) <= 1e-11 * (1 + largest(&r))))
+            tb_test_fail(T, __FILE__, __LINE__, "round %d: %g, not %g", round,
+                         got, want);
+        rig_free(&r);
+    }
+}
+
 /* --- central difference -------------------------------------------------- */
 
 static void step_leaf(const rig *r, void *x, const void *t, int node, double h)

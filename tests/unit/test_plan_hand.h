@@ -178,8 +178,8 @@ static inline void hand_attention(hand *h)
     hand_boundary(h, x);
     int n = hand_norm(h, x, 1e-5);
     int q = hand_linear(h, n, 8);
-    int a = hand_call(h, &tb_op_mha, 3, (int[]){q, n, n},
-                      (double[]){2, 2, 1, 0});
+    int a =
+        hand_call(h, &tb_op_mha, 3, (int[]){q, n, n}, (double[]){2, 2, 1, 0});
     int d = hand_call(h, &tb_op_drop, 1, (int[]){hand_linear(h, a, 8)},
                       (double[]){0.25});
     int scale = hand_param(h, TB_SHAPE_VECTOR, 1, 8);
@@ -213,8 +213,8 @@ static inline void hand_stopped(hand *h)
     int x = hand_stream(h, 8);
     int held = hand_1(h, &tb_op_stop, x);
     hand_output(h, "held", held);
-    hand_output(h, "y", hand_2(h, &tb_op_add, hand_2(h, &tb_op_mul, x, held),
-                               held));
+    hand_output(h, "y",
+                hand_2(h, &tb_op_add, hand_2(h, &tb_op_mul, x, held), held));
 }
 
 /* Two inputs and one nobody reads; outputs that are data, an alias of data,
@@ -378,8 +378,7 @@ static inline tb_status rig_forward(rig *r)
 }
 
 static inline tb_status rig_backward(rig *r, int hi, int lo, bool cut,
-                                     const void *gout, void *gin,
-                                     bool params)
+                                     const void *gout, void *gin, bool params)
 {
     bool whole = hi < 0;
     rig_dirty(r, false);
