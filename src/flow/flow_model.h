@@ -7,19 +7,25 @@
 #include "model/model.h"
 #include "tollbooth/flow.h"
 
-/** tb_flow_of_model - measure m (settings of spec are ignored). Rebinds m to
- * spec->batch x its context. */
-tb_status tb_flow_of_model(tb_model *m, const tb_flow_spec *spec,
-                           tb_flow **out);
-
-/** tb_flow_judge - fill f->verdicts from the table in verdict.c. */
-tb_status tb_flow_judge(tb_ctx *ctx, tb_flow *f, size_t nonfinite,
-                        const tb_flow_spec *spec);
-
 /** Everything of a tb_flow lives here. */
 typedef struct tb_flow_box {
     tb_flow flow; /* first: a tb_flow pointer is a box pointer */
     tb_arena arena;
 } tb_flow_box;
+
+/** tb_flow_of_model - measure m (settings of spec are ignored). Rebinds m to
+ * spec->batch x its context. */
+tb_status tb_flow_of_model(tb_model *m, const tb_flow_spec *spec,
+                           tb_flow **out);
+
+/** tb_flow_spectrum - singular values of d x_K / d x_0 of the bound model
+ * after a forward, into box. TB_ERR_ARG above TB_SPECTRUM_MAX elements. */
+enum { TB_SPECTRUM_MAX = 512 };
+tb_status tb_flow_spectrum(tb_model *m, const tb_batch *batch,
+                           tb_flow_box *box);
+
+/** tb_flow_judge - fill f->verdicts from the table in verdict.c. */
+tb_status tb_flow_judge(tb_ctx *ctx, tb_flow *f, size_t nonfinite,
+                        const tb_flow_spec *spec);
 
 #endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* A flow as JSON; the names are the contract's. */
+#include "tollbooth/flow.h"
+
+const char *tb_level_name(tb_level l)
+{
+    static const char *const names[] = {"OK", "NOTE", "WARN", "FAIL"};
+    return names[l];
+}
+
+static void row_json(const tb_flow_row *r, tb_json *j)
+{
+    tb_json_object(j, NULL);
+    tb_json_int(j, "k", (int64_t)r->k);
+    tb_json_int(j, "layer", (int64_t)r->layer);
+    tb_json_string(j, "name", r->name);
+    tb_json_number(j, "lane", r->lane);
+    tb_json_number(j, "total", r->total);
+    tb_json_number(j, "branch", r->branch);
+    tb_json_number(j, "cos", r->cos);
+    tb_json_number(j, "local_lane", r->local_lane);
+    tb_json_number(j, "local_branch", r->local_branch);
+    tb_json_number(j, "local_cos", r->local_cos);
+    tb_json_number(j, "toll", r->toll);
+    tb_json_number(j, "toll_max", r->toll_max);
+    tb_json_number(j, "toll_product", r->toll_product);
+    tb_json_int(j, "norms", r->norms);
+    tb_json_number(j, "std_x", r->std_x);
+    tb_json_number(j, "branch_ratio", r->branch_ratio);
+    tb_json_end(j);
+}
+
+static void weights_json(const tb_flow *f, tb_json *j)
+{
+    tb_json_array(j, "weights");
+    for (size_t i = 0; i < f->nweights; i++) {
+        tb_json_object(j, NULL);
+        tb_json_string(j, "name", f->weights[i].name);
+        tb_json_int(j, "layer", (int64_t)f->weights[i].layer);
+        tb_json_number(j, "grad_norm", f->weights[i].grad_norm);
+        tb_json_end(j);
+    }
+    tb_json_end(j);
+}
+
+static void spectrum_json(const tb_flow *f, tb_json *j)
+{
+    const tb_spectrum *s = &f->spectrum;
+    if (!f->has_spectrum) {
+        tb_json_null(j, "spectrum");
+        return;
+    }
+    tb_json_object(j, "spectrum");
+    tb_json_number(j, "rms", s->rms);
+    tb_json_number(j, "max", s->max);
+    tb_json_number(j, "median", s->median);
+    tb_json_tensor(j, "values", TB_F64, s->values, 1, &s->n);
+    tb_json_end(j);
+}
+
+static void verdicts_json(const tb_flow *f, tb_json *j)
+{
+    tb_json_array(j, "verdicts");
+    for (size_t i = 0; i < f->nverdicts; i++) {
+        const tb_verdict *v = &f->verdicts[i];
+        tb_json_object(j, NULL);
+        tb_json_string(j, "code", v->code);
+        tb_json_string(j, "level", tb_level_name(v->level));
+        tb_json_number(j, "value", v->value);
+        tb_json_number(j, "threshold", v->threshold);
+        tb_json_string(j, "sentence", v->sentence);
+        tb_json_string(j, "source", v->source);
+        tb_json_string(j, "where", v->where);
+        tb_json_end(j);
+    }
+    tb_json_end(j);
+}
+
+static void settings_json(const tb_flow *f, tb_json *j)
+{
+    tb_json_string(j, "block", f->block);
+    tb_json_int(j, "depth", (int64_t)f->depth);
+    tb_json_int(j, "width", (int64_t)f->width);
+    tb_json_int(j, "heads", (int64_t)f->heads);
+    tb_json_int(j, "tokens", (int64_t)f->tokens);
+    tb_json_int(j, "batch", (int64_t)f->batch);
+    tb_json_int(j, "seed", (int64_t)f->seed);
+    tb_json_string(j, "dtype", f->dtype == TB_F64 ? "f64" : "f32");
+    tb_json_number(j, "loss", f->loss);
+}
+
+void tb_flow_json(const tb_flow *f, tb_json *j, const char *key)
+{
+    tb_json_object(j, key);
+    settings_json(f, j);
+    tb_json_array(j, "sublayers");
+    for (size_t i = 0; i < f->nrows; i++)
+        row_json(&f->rows[i], j);
+    tb_json_end(j);
+    tb_json_object(j, "final");
+    if (f->has_final)
+        tb_json_number(j, "toll", f->final_toll);
+    else
+        tb_json_null(j, "toll");
+    tb_json_end(j);
+    weights_json(f, j);
+    spectrum_json(f, j);
+    verdicts_json(f, j);
+    tb_json_end(j);
+}

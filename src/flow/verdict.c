@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* Findings in words. One row per code: what is measured, two limits, where
+ * the limits come from. Limits without an outside source say "ours". */
+#include "flow/flow_model.h"
+
+/** A number and where it was found. */
+typedef struct finding {
+    double value;
+    const tb_flow_row *at; /* NULL: the whole stack */
+    bool applies;
+} finding;
+
+typedef finding (*measure_fn)(const tb_flow *f, size_t nonfinite);
+
+typedef struct verdict_row {
+    const char *code;
+    measure_fn measure;
+    bool low;        /* low values are bad */
+    double limit[2]; /* first and second level; NaN: none */
+    tb_level level[2];
+    const char *bad, *good;
+    const char *source;
+} verdict_row;
+
+#define NONE __builtin_nan("")
+
+static finding count_nonfinite(const tb_flow *f, size_t nonfinite)
+{
+    (void)f;
+    return (finding){(double)nonfinite, NULL, true};
+}
+
+static finding smallest_total(const tb_flow *f, size_t nonfinite)
+{
+    const tb_flow_row *at = f->rows;
+    for (size_t i = 0; i < f->nrows; i++)
+        if (f->rows[i].total < at->total)
+            at = &f->rows[i];
+    return (finding){at->total, at, nonfinite == 0};
+}
+
+static finding largest_total(const tb_flow *f, size_t nonfinite)
+{
+    const tb_flow_row *at = f->rows;
+    for (size_t i = 0; i < f->nrows; i++)
+        if (f->rows[i].total > at->total)
+            at = &f->rows[i];
+    return (finding){at->total, at, nonfinite == 0};
+}
+
+static finding lane_at_bottom(const tb_flow *f, size_t nonfinite)
+{
+    return (finding){f->rows[0].lane, &f->rows[0], nonfinite == 0};
+}
+
+/* E14: factor per sublayer of the least-squares line through log total. */
+static finding slope(const tb_flow *f, size_t nonfinite)
+{
+    double n = (double)f->nrows, sx = 0, sy = 0, xx = 0, xy = 0, yy = 0;
+    finding out = {1, NULL, nonfinite == 0 && f->nrows > 4};
+    for (size_t i = 0; i < f->nrows && out.applies; i++) {
+        double x = (double)i, y = tb_log(f->rows[i].total);
+        out.applies = tb_isfinite(y);
+        sx += x;
+        sy += y;
+        xx += x * x;
+        xy += x * y;
+        yy += y * y;
+    }
+    double vx = xx - sx * sx / n, vy = yy - sy * sy / n;
+    double cov = xy - sx * sy / n;
+    out.applies = out.applies && vy > 0 && cov * cov > 0.9 * vx * vy;
+    /* towards the input k falls: the factor of a step down */
+    out.value = tb_exp(-cov / vx);
+    double away = out.value < 1 ? 1 / out.value : out.value;
+    out.value = out.applies ? away : 1;
+    return out;
+}
+
+static finding no_skip(const tb_flow *f, size_t nonfinite)
+{
+    finding out = {1, NULL, nonfinite == 0};
+    for (size_t i = f->nrows; i-- > 1;)
+        if (f->rows[i].local_lane == 0)
+            out = (finding){0, &f->rows[i], true};
+    return out;
+}
+
+static finding early_big(const tb_flow *f, size_t nonfinite)
+{
+    bool clean = nonfinite == 0;
+    for (size_t i = 0; i < f->nrows; i++)
+        clean = clean && f->rows[i].norms == 0;
+    return (finding){f->rows[0].total, &f->rows[0], clean};
+}
+
+static finding dead_depth(const tb_flow *f, size_t nonfinite)
+{
+    const tb_flow_row *at = NULL;
+    double largest = 0;
+    for (size_t i = f->nrows - f->nrows / 3; i < f->nrows; i++)
+        if (!at || f->rows[i].branch_ratio > largest) {
+            at = &f->rows[i];
+            largest = at->branch_ratio;
+        }
+    return (finding){largest, at, nonfinite == 0 && at != NULL};
+}
+
+static const verdict_row table[] = {
+    {"NONFINITE",
+     count_nonfinite,
+     false,
+     {0, NONE},
+     {TB_FAILED, TB_FAILED},
+     "values or gradients are not finite",
+     "every number is finite",
+     "Hugging Face DebugUnderflowOverflow stops on the first"},
+    {"NOSKIP",
+     no_skip,
+     true,
+     {0.5, NONE},
+     {TB_FAILED, TB_FAILED},
+     "a sublayer has no path around its branch",
+     "every sublayer has a path around its branch",
+     "ours"},
+    {"VANISH",
+     smallest_total,
+     true,
+     {1e-2, 1e-4},
+     {TB_WARN, TB_FAILED},
+     "the total gradient fades on its way down",
+     "the total gradient keeps its size on its way down",
+     "ours"},
+    {"EXPLODE",
+     largest_total,
+     false,
+     {1e2, 1e4},
+     {TB_WARN, TB_FAILED},
+     "the total gradient explodes on its way down",
+     "the total gradient does not explode",
+     "ours"},
+    {"TOLL",
+     lane_at_bottom,
+     true,
+     {0.1, 1e-3},
+     {TB_NOTE, TB_WARN},
+     "the lane alone loses most of the signal to its norms; the total beside "
+     "it is what trains",
+     "the lane alone carries the signal",
+     "ours"},
+    {"SLOPE",
+     slope,
+     false,
+     {1.1, NONE},
+     {TB_NOTE, TB_NOTE},
+     "the total changes by a steady factor per sublayer",
+     "no steady factor per sublayer",
+     "ours"},
+    {"EARLYBIG",
+     early_big,
+     false,
+     {3, NONE},
+     {TB_NOTE, TB_NOTE},
+     "the total grows toward the input, as known of pre-norm stacks",
+     "the total does not grow much toward the input",
+     "Megatron-DeepSpeed issue 149; number ours"},
+    {"DEADDEPTH",
+     dead_depth,
+     true,
+     {0.01, NONE},
+     {TB_NOTE, TB_NOTE},
+     "the last third of the sublayers adds almost nothing",
+     "the last third of the sublayers still adds to the stream",
+     "effect: arXiv:2502.05795; number ours"},
+};
+
+static void override_limits(const tb_flow_spec *spec, const char *code,
+                            double limit[2])
+{
+    for (size_t i = 0; i < spec->nthresholds; i++)
+        if (tb_streq(spec->thresholds[i].code, code)) {
+            limit[0] = spec->thresholds[i].value;
+            limit[1] = NONE;
+        }
+}
+
+static bool beyond(const verdict_row *row, double v, double limit)
+{
+    return row->low ? v < limit : v > limit;
+}
+
+static const char *place(tb_arena *a, const tb_flow_row *at)
+{
+    if (!at)
+        return "";
+    if (at->k == 0)
+        return "k 0, the stem";
+    return tb_arena_printf(a, "k %zu, %s of block %zu", at->k, at->name,
+                           at->layer);
+}
+
+static tb_status judge_row(tb_arena *a, const verdict_row *row,
+                           const finding *x, const tb_flow_spec *spec,
+                           tb_verdict *out)
+{
+    double limit[2] = {row->limit[0], row->limit[1]};
+    override_limits(spec, row->code, limit);
+    *out = (tb_verdict){.code = row->code,
+                        .level = TB_OK_,
+                        .value = x->value,
+                        .threshold = limit[0],
+                        .sentence = row->good,
+                        .source = row->source,
+                        .where = place(a, x->at)};
+    for (int i = 0; i < 2; i++)
+        if (beyond(row, x->value, limit[i])) {
+            out->level = row->level[i];
+            out->threshold = limit[i];
+            out->sentence = row->bad;
+        }
+    return out->where ? TB_OK : TB_ERR_MEMORY;
+}
+
+/* Worst first; the table's order among equals. */
+static void sort_verdicts(tb_verdict *v, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        for (size_t j = i; j > 0 && v[j].level > v[j - 1].level; j--) {
+            tb_verdict t = v[j];
+            v[j] = v[j - 1];
+            v[j - 1] = t;
+        }
+}
+
+static tb_status check_codes(tb_ctx *ctx, const tb_flow_spec *spec)
+{
+    const char *codes[TB_LEN(table)];
+    for (size_t i = 0; i < TB_LEN(table); i++)
+        codes[i] = table[i].code;
+    for (size_t i = 0; i < spec->nthresholds; i++) {
+        const char *code = spec->thresholds[i].code, *near;
+        bool known = false;
+        for (size_t j = 0; j < TB_LEN(table); j++)
+            known = known || tb_streq(codes[j], code);
+        near = known ? NULL : tb_nearest(code, codes, TB_LEN(table));
+        if (!known)
+            return TB_FAIL(ctx, TB_ERR_ARG, "threshold: unknown code %s%s%s",
+                           code, near ? "; did you mean " : "",
+                           near ? near : "");
+    }
+    return TB_OK;
+}
+
+tb_status tb_flow_judge(tb_ctx *ctx, tb_flow *f, size_t nonfinite,
+                        const tb_flow_spec *spec)
+{
+    tb_flow_box *box = (tb_flow_box *)f;
+    TB_TRY(check_codes(ctx, spec));
+    f->verdicts =
+        tb_arena_alloc(&box->arena, TB_LEN(table) * sizeof *f->verdicts);
+    if (!f->verdicts)
+        return TB_ERR_MEMORY;
+    for (size_t i = 0; i < TB_LEN(table); i++) {
+        finding x = table[i].measure(f, nonfinite);
+        if (x.applies)
+            TB_TRY(judge_row(&box->arena, &table[i], &x, spec,
+                             &f->verdicts[f->nverdicts++]));
+    }
+    sort_verdicts(f->verdicts, f->nverdicts);
+    return TB_OK;
+}
