@@ -49,7 +49,9 @@ static double exp_twofold(tb_twofold y)
         return tb_exp(y.hi);
     double r = tb_inline_reduce(y.hi, &n, &lo);
     double half = (n * 0.5 + TB_INLINE_MAGIC) - TB_INLINE_MAGIC;
-    return tb_inline_exp_core(r, lo + y.lo) * tb_inline_pow2(half) *
+    /* y.lo reaches 2^-44: too large for the second argument alone */
+    tb_twofold t = tb_twofold_sum(r, y.lo);
+    return tb_inline_exp_core(t.hi, lo + t.lo) * tb_inline_pow2(half) *
            tb_inline_pow2(n - half);
 }
 
