@@ -5,12 +5,6 @@
 #include "kernels/kern_tables.h"
 #include "threads/threads.h"
 
-static bool is_tiny(const tb_gemm_args *g)
-{
-    /* below this the libraries spend their time on checks and packing */
-    return (double)g->m * (double)g->n * (double)g->k <= 4096;
-}
-
 #if defined(__wasm__)
 
 void tb_gemm_load(tb_ctx *ctx)
@@ -27,7 +21,6 @@ const char *tb_gemm_name(tb_ctx *ctx, tb_dtype dtype)
 
 void tb_gemm(tb_ctx *ctx, const tb_gemm_args *g)
 {
-    (void)is_tiny;
     tb_gemm_own(ctx, g);
 }
 
@@ -179,19 +172,32 @@ const char *tb_gemm_name(tb_ctx *ctx, tb_dtype dtype)
         return libs->own_name;
     if (dtype == TB_F32 && libs->dnnl)
         return libs->dnnl_name;
-    if (dtype == TB_F32 ? libs->sgemm != NULL : libs->dgemm != NULL)
+    if (libs->sgemm && libs->dgemm)
         return libs->blas_name;
     return libs->own_name;
 }
 
-static bool run_dnnl(const tb_gemm_libs *libs, const tb_gemm_args *g)
+/* Two threads must not open the libraries at once: what is not open inside
+ * tb_parallel stays shut there. */
+static const tb_gemm_libs *open_libs(tb_ctx *ctx)
 {
-    if (!libs->dnnl || g->dtype != TB_F32)
-        return false;
-    return libs->dnnl(g->ta ? 'T' : 'N', g->tb ? 'T' : 'N', (int64_t)g->m,
-                      (int64_t)g->n, (int64_t)g->k, (float)g->alpha, g->a,
-                      (int64_t)g->lda, g->b, (int64_t)g->ldb, (float)g->beta,
-                      g->c, (int64_t)g->ldc) == 0;
+    if (!tb_threads_inside())
+        tb_gemm_load(ctx);
+    return libs_of(ctx);
+}
+
+bool tb_gemm_dnnl(tb_ctx *ctx, const tb_gemm_args *g)
+{
+    const tb_gemm_libs *libs = open_libs(ctx);
+    if (!libs || !libs->dnnl || g->dtype != TB_F32 || g->k == 0)
+        return false; /* for k = 0 oneDNN would leave C as it is */
+    int lent = tb_threads_lend(ctx);
+    int status = libs->dnnl(g->ta ? 'T' : 'N', g->tb ? 'T' : 'N', (int64_t)g->m,
+                            (int64_t)g->n, (int64_t)g->k, (float)g->alpha, g->a,
+                            (int64_t)g->lda, g->b, (int64_t)g->ldb,
+                            (float)g->beta, g->c, (int64_t)g->ldc);
+    tb_threads_return(lent);
+    return status == 0;
 }
 
 static bool fits_int(const tb_gemm_args *g)
@@ -200,42 +206,47 @@ static bool fits_int(const tb_gemm_args *g)
            g->lda <= INT_MAX && g->ldb <= INT_MAX && g->ldc <= INT_MAX;
 }
 
-static bool run_cblas(const tb_gemm_libs *libs, const tb_gemm_args *g)
+static void call_sgemm(cblas_sgemm_fn sgemm, int ta, int tb,
+                       const tb_gemm_args *g)
 {
+    sgemm(CBLAS_ROW_MAJOR, ta, tb, (int)g->m, (int)g->n, (int)g->k,
+          (float)g->alpha, g->a, (int)g->lda, g->b, (int)g->ldb, (float)g->beta,
+          g->c, (int)g->ldc);
+}
+
+static void call_dgemm(cblas_dgemm_fn dgemm, int ta, int tb,
+                       const tb_gemm_args *g)
+{
+    dgemm(CBLAS_ROW_MAJOR, ta, tb, (int)g->m, (int)g->n, (int)g->k, g->alpha,
+          g->a, (int)g->lda, g->b, (int)g->ldb, g->beta, g->c, (int)g->ldc);
+}
+
+bool tb_gemm_cblas(tb_ctx *ctx, const tb_gemm_args *g)
+{
+    const tb_gemm_libs *libs = open_libs(ctx);
     int ta = g->ta ? CBLAS_TRANS : CBLAS_NO_TRANS;
     int tb = g->tb ? CBLAS_TRANS : CBLAS_NO_TRANS;
-    if (!fits_int(g))
+    if (!libs || !libs->sgemm || !libs->dgemm || !fits_int(g))
         return false;
-    if (g->dtype == TB_F32 && libs->sgemm)
-        libs->sgemm(CBLAS_ROW_MAJOR, ta, tb, (int)g->m, (int)g->n, (int)g->k,
-                    (float)g->alpha, g->a, (int)g->lda, g->b, (int)g->ldb,
-                    (float)g->beta, g->c, (int)g->ldc);
-    else if (g->dtype == TB_F64 && libs->dgemm)
-        libs->dgemm(CBLAS_ROW_MAJOR, ta, tb, (int)g->m, (int)g->n, (int)g->k,
-                    g->alpha, g->a, (int)g->lda, g->b, (int)g->ldb, g->beta,
-                    g->c, (int)g->ldc);
+    int lent = tb_threads_lend(ctx);
+    if (g->dtype == TB_F32)
+        call_sgemm(libs->sgemm, ta, tb, g);
     else
-        return false;
+        call_dgemm(libs->dgemm, ta, tb, g);
+    tb_threads_return(lent);
     return true;
+}
+
+static bool is_tiny(const tb_gemm_args *g)
+{
+    /* below this the libraries spend their time on checks and packing */
+    return (double)g->m * (double)g->n * (double)g->k <= 4096;
 }
 
 void tb_gemm(tb_ctx *ctx, const tb_gemm_args *g)
 {
-    if (tb_ctx_is_exact(ctx) || is_tiny(g)) {
-        tb_gemm_own(ctx, g);
-        return;
-    }
-    if (!tb_threads_inside()) /* two threads must not open them at once */
-        tb_gemm_load(ctx);
-    const tb_gemm_libs *libs = libs_of(ctx);
-    if (!libs) {
-        tb_gemm_own(ctx, g);
-        return;
-    }
-    int lent = tb_threads_lend(ctx);
-    bool done = run_dnnl(libs, g) || run_cblas(libs, g);
-    tb_threads_return(lent);
-    if (!done)
+    if (tb_ctx_is_exact(ctx) || is_tiny(g) ||
+        (!tb_gemm_dnnl(ctx, g) && !tb_gemm_cblas(ctx, g)))
         tb_gemm_own(ctx, g);
 }
 

@@ -11,13 +11,22 @@
 /* A block of 16 must see its constant trip count, else it stays scalar. */
 #define TB_INLINE static inline __attribute__((always_inline))
 
-/* Iteration i touches element i only, so an output may be an input. */
-#if defined(__clang__)
+/* Iteration i touches element i only, so an output may be an input. clang
+ * warns where it cannot obey: without SIMD or optimisation. */
+#if defined(__clang__) && defined(__OPTIMIZE__) && !defined(__wasm__)
 #    define TB_IVDEP _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
+#elif defined(__GNUC__) && !defined(__clang__)
 #    define TB_IVDEP _Pragma("GCC ivdep")
 #else
 #    define TB_IVDEP
+#endif
+
+/* For loops over the lanes: gcc would otherwise unroll some of them into 16
+ * scalars before its vectoriser runs. */
+#if defined(__GNUC__) && !defined(__clang__)
+#    define TB_WHOLE _Pragma("GCC unroll 1")
+#else
+#    define TB_WHOLE
 #endif
 
 enum { TB_LANES = 16 };

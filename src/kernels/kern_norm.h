@@ -40,14 +40,21 @@ TB_INLINE REAL FN(xhat)(FN(centre) c, REAL x)
 }
 
 #if REAL_BITS == 64
-/* The sum of squares left double's range: measure it in units of `scale`. */
-static double rstd_scaled_f64(size_t d, const double *x, double mean,
-                              double eps)
+/* The sum of squares left double's range: the mean again from halved-down
+ * elements, then deviations in units of `scale`. */
+static void stat_scaled_f64(const tb_k_norm *p, const double *x, double *stat)
 {
-    double scale = pow2_near_inverse(span_f64(d, x, mean));
-    double var = squares_about_f64(d, x, mean, scale) / (double)d;
-    double e = eps > 0 ? eps * scale * scale : 0;
-    return scale / __builtin_sqrt(var + e);
+    const double down = 0x1p-64, d = (double)p->d;
+    double lane[TB_LANES] = {0};
+    if (p->kind == TB_NORM_LAYER && !(__builtin_fabs(stat[0]) < 1e300)) {
+        for (size_t i = 0; i < p->d; i++)
+            lane[i % TB_LANES] += x[i] * down;
+        stat[0] = tree16(lane) / d / down;
+    }
+    double scale = pow2_near_inverse(span_f64(p->d, x, stat[0]));
+    double var = squares_about_f64(p->d, x, stat[0], scale) / d;
+    double eps = p->eps > 0 ? p->eps * scale * scale : 0;
+    stat[1] = scale / __builtin_sqrt(var + eps);
 }
 #endif
 
@@ -63,8 +70,8 @@ static void FN(norm_stat)(const tb_k_norm *p, const REAL *x, double *stat)
     stat[0] = mean;
     stat[1] = 1 / __builtin_sqrt(var + p->eps);
 #if REAL_BITS == 64
-    if (var > 1e300 || (p->eps <= 0 && var < 1e-280))
-        stat[1] = rstd_scaled_f64(p->d, x, mean, p->eps);
+    if (!(var < 1e300) || (p->eps <= 0 && var < 1e-280))
+        stat_scaled_f64(p, x, stat);
 #endif
 }
 
@@ -111,6 +118,7 @@ typedef struct FN(means) {
 TB_INLINE void FN(means16)(double *l1, double *l2, FN(centre) c, const REAL *x,
                            const REAL *h, const REAL *gain, size_t m)
 {
+    TB_WHOLE
     for (size_t j = 0; j < m; j++) {
         REAL v = gain ? h[j] * gain[j] : h[j];
         l1[j] += (double)v;

@@ -4,6 +4,7 @@
 
 TB_INLINE void FN(max16)(REAL *lane, const REAL *x, size_t m)
 {
+    TB_WHOLE
     for (size_t j = 0; j < m; j++)
         lane[j] = x[j] > lane[j] ? x[j] : lane[j];
 }
@@ -12,6 +13,7 @@ TB_INLINE void FN(max16)(REAL *lane, const REAL *x, size_t m)
 TB_INLINE REAL FN(row_max)(size_t n, const REAL *x)
 {
     REAL lane[TB_LANES];
+    TB_WHOLE
     for (int j = 0; j < TB_LANES; j++)
         lane[j] = -REAL_INF;
     size_t i = 0;
@@ -27,6 +29,7 @@ TB_INLINE REAL FN(row_max)(size_t n, const REAL *x)
 /* e = exp((x - hi) - lo), 16 of them, each added to its lane */
 TB_INLINE void FN(exp16)(double *lane, const REAL *x, REAL hi, REAL lo, REAL *e)
 {
+    TB_WHOLE
     for (int j = 0; j < TB_LANES; j++) {
         e[j] = REAL_EXP((x[j] - hi) - lo);
         lane[j] += (double)e[j];
@@ -37,6 +40,7 @@ TB_INLINE void FN(exp16)(double *lane, const REAL *x, REAL hi, REAL lo, REAL *e)
  * less than a few scalar ones. */
 TB_INLINE void FN(pad16)(REAL *pad, const REAL *x, size_t m)
 {
+    TB_WHOLE
     for (size_t j = 0; j < TB_LANES; j++)
         pad[j] = -REAL_INF;
     memcpy(pad, x, m * sizeof *pad);

@@ -27,4 +27,9 @@ tb_gemm_part_fn tb_gemm_part_get(const char *limit, tb_dtype dtype);
 /** tb_gemm_own - tb_gemm_ref in parallel: the same bits for any threads. */
 void tb_gemm_own(const tb_ctx *ctx, const tb_gemm_args *g);
 
+/** One library's product, whatever the context prefers; false if there is no
+ * such library or it cannot do this product: then C is as before. */
+bool tb_gemm_dnnl(tb_ctx *ctx, const tb_gemm_args *g);
+bool tb_gemm_cblas(tb_ctx *ctx, const tb_gemm_args *g);
+
 #endif

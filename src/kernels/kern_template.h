@@ -41,6 +41,7 @@ static void FN(axpy)(size_t n, double c_, const void *x_, void *y_)
 /* m <= 16 elements; the callers' loops pass the constant 16 */
 TB_INLINE void FN(dot16)(double *lane, const REAL *a, const REAL *b, size_t m)
 {
+    TB_WHOLE
     for (size_t j = 0; j < m; j++)
         lane[j] += (double)a[j] * (double)b[j];
 }
@@ -59,6 +60,7 @@ static double FN(dot)(size_t n, const void *a_, const void *b_)
 
 TB_INLINE void FN(sum16)(double *lane, const REAL *x, double pivot, size_t m)
 {
+    TB_WHOLE
     for (size_t j = 0; j < m; j++)
         lane[j] += (double)x[j] - pivot;
 }
@@ -83,6 +85,7 @@ static double FN(sum)(size_t n, const void *x)
 TB_INLINE void FN(square16)(double *lane, const REAL *x, double pivot,
                             double scale, size_t m)
 {
+    TB_WHOLE
     for (size_t j = 0; j < m; j++) {
         double c = ((double)x[j] - pivot) * scale;
         lane[j] += c * c;
@@ -101,15 +104,24 @@ TB_INLINE double FN(squares_about)(size_t n, const REAL *x, double pivot,
 }
 
 #if REAL_BITS == 64
+TB_INLINE void span16(double *lane, const double *x, double pivot, size_t m)
+{
+    TB_WHOLE
+    for (size_t j = 0; j < m; j++) {
+        double c = __builtin_fabs(x[j] - pivot);
+        lane[j] = c > lane[j] ? c : lane[j];
+    }
+}
+
 /* max|x - pivot|; a nan does not count */
 static double span_f64(size_t n, const double *x, double pivot)
 {
     double lane[TB_LANES] = {0};
-    for (size_t i = 0; i < n; i++) {
-        double c = __builtin_fabs(x[i] - pivot), *l = &lane[i % TB_LANES];
-        *l = c > *l ? c : *l;
-    }
-    for (size_t j = 1; j < TB_LANES; j++)
+    size_t i = 0;
+    for (; i + TB_LANES <= n; i += TB_LANES)
+        span16(lane, x + i, pivot, TB_LANES);
+    span16(lane, x + i, pivot, n - i);
+    for (int j = 1; j < TB_LANES; j++)
         lane[0] = lane[j] > lane[0] ? lane[j] : lane[0];
     return lane[0];
 }
