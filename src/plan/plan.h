@@ -15,13 +15,16 @@ typedef struct tb_plan_spec {
     const tb_graph *graph;
     size_t batch, time;
     tb_dtype dtype;
-    unsigned passes; /* KEEP: every value stays readable after forward */
+    unsigned passes;  /* KEEP: every value stays readable after forward */
     const char *name; /* for messages: "layer", "stem", "eval" */
 } tb_plan_spec;
 
 typedef struct tb_plan tb_plan;
 
-/** tb_plan_create - TB_ERR_SHAPE, TB_ERR_MEMORY (sizes overflow). */
+/** tb_plan_create - TB_ERR_SHAPE, TB_ERR_MEMORY (sizes overflow), TB_ERR_ARG
+ * (a graph that is none). The graph and the name must outlive the plan.
+ * Attributes that a shape rule or a size reads (heads) are taken from the
+ * nodes' own values, so they may not be expressions. */
 tb_status tb_plan_create(tb_ctx *ctx, const tb_plan_spec *spec, tb_plan **out);
 void tb_plan_destroy(tb_ctx *ctx, tb_plan *p);
 
@@ -34,7 +37,9 @@ size_t tb_plan_work_bytes(const tb_plan *p);
 double tb_plan_flops(const tb_plan *p);
 
 /** One layer's data. Arrays are indexed as in the graph: inputs by
- * graph->inputs, params by graph->params, outputs by graph->outputs. */
+ * graph->inputs, params by graph->params, outputs by graph->outputs. Buffers
+ * may not overlap, and stay as forward left them until the last backward or
+ * tangent: a value that is an output is read where the caller has it. */
 typedef struct tb_run {
     const tb_plan *plan;
     void *saved; /* tb_plan_saved_bytes, 64-byte aligned */
@@ -42,9 +47,9 @@ typedef struct tb_run {
     const void *const *inputs;
     void *const *outputs; /* NULL entry: kept inside */
     const void *const *params;
-    const double (*attr)[TB_OP_ATTRS];
-    uint64_t seed, step; /* randomness of drop */
-    const char *scope;   /* "layers.3": names drop's random streams and errors */
+    const double (*attr)[TB_OP_ATTRS]; /* per node; NULL: the nodes' own */
+    uint64_t seed, step;               /* randomness of drop */
+    const char *scope; /* "layers.3": names drop's random streams and errors */
 } tb_run;
 
 /** tb_plan_forward - fills outputs and saved. TB_ERR_INPUT where an op has
@@ -57,24 +62,25 @@ typedef struct tb_bwd {
     bool cut;   /* branches cut: TB_LANE_CUT ops pass nothing back */
     const void *const *gout; /* per output (whole graph), or [0] at hi;
                                 NULL entry: zero */
-    void *const *gin; /* per input (whole graph), or [0] at lo: overwritten;
-                         NULL entry: unwanted */
+    void *const *gin;     /* per input (whole graph), or [0] at lo: overwritten;
+                             NULL entry: unwanted */
     void *const *gparams; /* per param, added to; NULL or NULL entry */
 } tb_bwd;
 
-/** tb_plan_backward - needs TB_PASS_BWD and a forward with the same saved.
+/** tb_plan_backward - needs TB_PASS_BWD and a forward with the same run.
+ * Entries of gin and gparams for token ids are not looked at. A parameter
+ * gets all of its gradient, also through nodes that stand before lo.
  * A cut pass goes only through pass and toll ops, with all values those of
  * the full model; gates count as constants. */
 tb_status tb_plan_backward(tb_ctx *ctx, const tb_run *r, const tb_bwd *b);
 
 /** tb_plan_tangent - tin per input, tparams per param (NULL: zero); tout per
  * output, overwritten. Needs TB_PASS_TAN and a forward. */
-tb_status tb_plan_tangent(tb_ctx *ctx, const tb_run *r,
-                          const void *const *tin, const void *const *tparams,
-                          void *const *tout);
+tb_status tb_plan_tangent(tb_ctx *ctx, const tb_run *r, const void *const *tin,
+                          const void *const *tparams, void *const *tout);
 
-/** tb_plan_value - where a node's value is after forward; with TB_PASS_KEEP
- * every node has one. */
+/** tb_plan_value - where a node's value is after forward, NULL if it was not
+ * kept; with TB_PASS_KEEP every node has one. */
 const void *tb_plan_value(const tb_run *r, int node);
 
 /** tb_plan_gain - toll of a norm node: see tb_op.gain. Needs KEEP. */

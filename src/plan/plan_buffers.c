@@ -63,21 +63,13 @@ static void note_needs(tb_plan *p, int node)
         p->steps[p->steps[node].root].keep = true;
 }
 
-static bool is_boundary(const tb_graph *g, int node)
-{
-    for (int i = 0; i < g->nboundaries; i++)
-        if (g->boundaries[i].node == node)
-            return true;
-    return false;
-}
-
 /* The gradient of a term of one sum is the sum's gradient: no copy. Not where
- * the caller may hand a gradient in or want it out. */
+ * an output's cotangent is added. (Where a piece ends, the caller's buffer
+ * takes a copy.) */
 static bool may_borrow(const tb_plan *p, int node)
 {
     const tb_step *s = &p->steps[node];
-    if (tb_plan_leaf(p, node) || s->readers != 1 || s->outputs > 0 ||
-        is_boundary(p->graph, node))
+    if (tb_plan_leaf(p, node) || s->readers != 1 || s->outputs > 0)
         return false;
     const tb_node *reader = &p->graph->nodes[s->reader];
     int i = 0;

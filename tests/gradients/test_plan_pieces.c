@@ -82,6 +82,25 @@ TB_TEST(two_pieces_at_once)
     rig_free(&r);
 }
 
+TB_TEST(a_piece_may_want_parameters_only)
+{
+    hand h;
+    rig r;
+    double g[N], gain[8];
+    if (!ready(&r, T, &h, hand_pre, TB_PASS_BWD))
+        return;
+    TB_OKAY(T, rig_backward(&r, 2, 1, false, r.gout[0], g, true));
+    /* the first sublayer's six parameters, then the second norm's gain */
+    memcpy(gain, r.gparams[6], sizeof(gain));
+    for (int i = 0; i < 8; i++)
+        TB_NEAR(T, ((double *)r.gparams[0])[i], 0, 0);
+    TB_CHECK(T, gain[0] != 0);
+    rig_zero_gparams(&r);
+    TB_OKAY(T, rig_backward(&r, 2, 1, false, r.gout[0], NULL, true));
+    TB_SAME(T, r.gparams[6], gain, sizeof(gain));
+    rig_free(&r);
+}
+
 TB_TEST(pre_norm_lane_is_clean)
 {
     hand h;

@@ -235,6 +235,16 @@ static inline void hand_many(hand *h)
     hand_output(h, "a again", a);
 }
 
+/* y = W softmax(x / s): both ops read what they computed. */
+static inline void hand_ratio(hand *h)
+{
+    int x = hand_stream(h, 8);
+    int s = hand_param(h, TB_SHAPE_SCALAR, 1, 1);
+    int half = hand_affine(h, hand_1(h, &tb_op_sigmoid, s), 1, 0.5);
+    int ratio = hand_2(h, &tb_op_div, x, half);
+    hand_output(h, "y", hand_linear(h, hand_1(h, &tb_op_softmax, ratio), 8));
+}
+
 /* Tokens to loss: embedding, positions, norm, tied head. */
 static inline void hand_loss(hand *h)
 {
@@ -259,6 +269,7 @@ static const hand_kind hand_zoo[] = {
     {"square", hand_square, false}, {"attention", hand_attention, false},
     {"gated", hand_gated, false},   {"many", hand_many, false},
     {"loss", hand_loss, false},     {"stopped", hand_stopped, true},
+    {"ratio", hand_ratio, false},
 };
 
 /* --- a rig -------------------------------------------------------------- */
