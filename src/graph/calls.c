@@ -81,6 +81,7 @@ static tb_status norm_eps(tb_builder *b, const tb_expr *e, tb_attr *eps)
     if (!(value >= 0))
         return tb_build_fail(b, option(e, "eps")->pos,
                              "eps: got %g, wanted 0 or more", value);
+    eps->value = value; /* shape rules look at it before it is folded */
     return TB_OK;
 }
 

@@ -178,8 +178,8 @@ typedef struct tb_lane_info {
 tb_status tb_graph_lane(tb_ctx *ctx, const tb_graph *g, tb_arena *arena,
                         tb_lane_info *out);
 
-/** tb_graph_on_lane - marks[node] = 1 for nodes on a lane path between
- * boundaries lo and hi. */
+/** tb_graph_on_lane - marks[node] = 1 for nodes on a lane path from boundary
+ * lo to hi, the node at hi included, the one at lo not. */
 void tb_graph_on_lane(const tb_graph *g, int lo, int hi, unsigned char *marks);
 
 /* --- symbolic Jacobian ---------------------------------------------------- */

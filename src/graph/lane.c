@@ -50,7 +50,7 @@ void tb_graph_on_lane(const tb_graph *g, int lo, int hi, unsigned char *marks)
                 marks[n->in[j]] |= 2;
     }
     for (int i = 0; i < g->nnodes; i++)
-        marks[i] = marks[i] == 3;
+        marks[i] = marks[i] == 3 && i != from;
 }
 
 int tb_graph_contributions(const tb_graph *g, int lo, int hi,
@@ -62,7 +62,9 @@ int tb_graph_contributions(const tb_graph *g, int lo, int hi,
     if (!marks)
         return 0;
     tb_graph_on_lane(g, lo, hi, marks);
-    for (int i = 0; i < g->nnodes; i++) {
+    int from = g->boundaries[lo].node;
+    marks[from] = 1;
+    for (int i = from + 1; i < g->nnodes; i++) {
         const tb_node *node = &g->nodes[i];
         bool sum = node->op->jac == TB_JAC_SUM,
              diff = node->op->jac == TB_JAC_DIFF;
