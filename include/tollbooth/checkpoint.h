@@ -205,15 +205,15 @@ tb_status tb_safetensors_writer_create(tb_ctx *ctx,
 void tb_safetensors_writer_destroy(tb_safetensors_writer *w); /* NULL: fine */
 
 /** tb_safetensors_writer_meta - one __metadata__ pair; both are copied and
- * must be UTF-8. Setting a key again is TB_ERR_ARG. */
+ * must be UTF-8. Setting a key again replaces its value. */
 tb_status tb_safetensors_writer_meta(tb_safetensors_writer *w, const char *key,
                                      const char *value);
 
 /**
  * tb_safetensors_writer_add - one tensor: stored as `elem`, taken from
  * `data` [dims] of type `dtype`, which must live until _save.
- * TB_ERR_ARG on a name used twice, not UTF-8, empty or "__metadata__", or on
- * an F8 type.
+ * TB_ERR_ARG on a name that is not UTF-8, empty or "__metadata__", or on an F8
+ * type.
  */
 tb_status tb_safetensors_writer_add(tb_safetensors_writer *w, const char *name,
                                     tb_elem elem, int rank, const size_t *dims,
@@ -223,8 +223,8 @@ tb_status tb_safetensors_writer_add(tb_safetensors_writer *w, const char *name,
  * tb_safetensors_writer_save - write the file atomically, tensor by tensor, in
  * constant memory. Order: larger elements first, then by name, so that every
  * tensor is aligned; the header is padded with spaces to 8 bytes. The same
- * content gives the same bytes. TB_ERR_INPUT above the header cap, before
- * anything is written. May be called again.
+ * content gives the same bytes. TB_ERR_ARG on a name used twice, TB_ERR_INPUT
+ * above the header cap, both before anything is written. May be called again.
  */
 tb_status tb_safetensors_writer_save(tb_safetensors_writer *w,
                                      const char *path);
