@@ -170,13 +170,16 @@ static void affine(pen *p, const tb_node *n, bool brackets)
     bool scaled = !is_number(scale, 1), moved = !is_number(offset, 0);
     if (brackets)
         open(p);
-    if (moved) {
+    bool negative = is_number(scale, -1);
+    if (moved)
         const_text(p, offset);
+    if (moved && negative)
+        minus(p);
+    else if (moved)
         plus(p);
-    }
-    if (scaled && is_number(scale, -1))
+    else if (negative)
         put(p, "-", "-", "<mo>-</mo>");
-    else if (scaled) {
+    if (scaled && !negative) {
         const_text(p, scale);
         times(p);
     }
@@ -218,6 +221,13 @@ static const char *applied_name(const pen *p, const tb_node *n, char out[64])
     return out;
 }
 
+/* attn.vector reads the same in every sublayer: vector. */
+static const char *short_name(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
 static void formula_inner(pen *p, int node, bool brackets)
 {
     const tb_node *n = &p->g->nodes[node];
@@ -226,7 +236,7 @@ static void formula_inner(pen *p, int node, bool brackets)
         const tb_region *r = &p->g->regions[n->region];
         call(p, r->shown, r->in, 1);
     } else if (n->op->lane == TB_LANE_LEAF) {
-        word(p, n->name);
+        word(p, short_name(n->name));
     } else if (n->op->alias && n->op != &tb_op_stop) {
         formula(p, n->in[0], brackets);
     } else if (n->op->jac == TB_JAC_AFFINE) {
@@ -273,16 +283,37 @@ static void slope(pen *p, const tb_jx *x)
     close(p);
 }
 
+static void product(pen *p, const tb_jx *x, int first)
+{
+    for (int i = first; i < x->n; i++) {
+        if (i > first)
+            times(p);
+        term(p, x->items[i], true);
+    }
+}
+
+/* (-1) A as a term of a sum is written - A. */
+static bool negated(const tb_jx *x)
+{
+    return x->kind == TB_JX_PROD && x->items[0]->kind == TB_JX_COEF &&
+           is_number(x->items[0]->attr, -1);
+}
+
 static void sum_terms(pen *p, const tb_jx *x)
 {
     for (int i = 0; i < x->n; i++) {
-        if (i && x->signs[i] > 0)
+        const tb_jx *item = x->items[i];
+        bool flip = negated(item), positive = (x->signs[i] > 0) != flip;
+        if (i && positive)
             plus(p);
         else if (i)
             minus(p);
-        else if (x->signs[0] < 0)
+        else if (!positive)
             put(p, "-", "-", "<mo>-</mo>");
-        term(p, x->items[i], x->signs[i] < 0);
+        if (flip)
+            product(p, item, 1);
+        else
+            term(p, item, x->signs[i] < 0);
     }
 }
 
@@ -323,11 +354,7 @@ static void term_inner(pen *p, const tb_jx *x, bool brackets)
             close(p);
         break;
     case TB_JX_PROD:
-        for (int i = 0; i < x->n; i++) {
-            if (i)
-                times(p);
-            term(p, x->items[i], true);
-        }
+        product(p, x, 0);
         break;
     case TB_JX_SYM:
         jacobian_of(p, x->name);

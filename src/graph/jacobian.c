@@ -49,6 +49,25 @@ static const tb_jx *pair(maker *m, tb_jx_kind kind, const tb_jx *l,
     return x;
 }
 
+static bool is_number(const tb_jx *x)
+{
+    return x->kind == TB_JX_COEF || x->kind == TB_JX_SCALAR;
+}
+
+/* All but the first factor of a product. */
+static const tb_jx *rest(maker *m, const tb_jx *x)
+{
+    tb_jx *r = TB_NEW(m->a, tb_jx);
+    if (x->n == 2 || !r)
+        return r ? x->items[1] : NULL;
+    *r = *x;
+    r->items++;
+    r->signs++;
+    r->n--;
+    return r;
+}
+
+/* Numbers commute: they go to the front. A number alone is written c I. */
 static const tb_jx *prod(maker *m, const tb_jx *l, const tb_jx *r)
 {
     if (!l || !r)
@@ -57,7 +76,11 @@ static const tb_jx *prod(maker *m, const tb_jx *l, const tb_jx *r)
         return &zero;
     if (l->kind == TB_JX_ONE)
         return r;
-    return r->kind == TB_JX_ONE ? l : pair(m, TB_JX_PROD, l, r, 1);
+    if (r->kind == TB_JX_ONE && !is_number(l))
+        return l;
+    if (r->kind == TB_JX_PROD && is_number(r->items[0]) && !is_number(l))
+        return pair(m, TB_JX_PROD, r->items[0], prod(m, l, rest(m, r)), 1);
+    return pair(m, TB_JX_PROD, l, r, 1);
 }
 
 static const tb_jx *minus_one(maker *m)

@@ -90,11 +90,28 @@ typedef struct factor {
     bool on, gated, sum; /* sum: several lane paths met here */
 } factor;
 
+static const char *last_factor(const char *product)
+{
+    const char *star = strrchr(product, '*');
+    return star ? star + 1 : product;
+}
+
+/* l*r; the same factor again makes a power: alpha, alpha^2, alpha^3. */
 static const char *times(tb_arena *a, const char *l, const char *r)
 {
+    const char *last = last_factor(l);
+    size_t n = strlen(r), before = (size_t)(last - l);
     if (!*l || !*r)
         return *l ? l : r;
-    return tb_arena_printf(a, "%s*%s", l, r);
+    if (strchr(r, '*') || strlen(last) < n || memcmp(last, r, n))
+        return tb_arena_printf(a, "%s*%s", l, r);
+    if (last[n] == '\0')
+        return tb_arena_printf(a, "%s^2", l);
+    double power;
+    if (last[n] != '^' ||
+        !tb_double_parse(last + n + 1, strlen(last + n + 1), &power))
+        return tb_arena_printf(a, "%s*%s", l, r);
+    return tb_arena_printf(a, "%.*s%s^%g", (int)before, l, r, power + 1);
 }
 
 static const char *attr_text(tb_arena *a, const tb_attr *attr)
