@@ -148,10 +148,11 @@ static void check_encoding(tb_lexer *lx)
     while (left(&at)) {
         size_t length = tb_utf8_length(at.at, left(&at));
         if (length == 0) {
-            tb_lexer_fail(lx, at.pos,
-                          *at.at ? "not valid UTF-8 (byte %u)"
-                                 : "a NUL byte (%u)",
-                          (unsigned)(unsigned char)*at.at);
+            if (*at.at)
+                tb_lexer_fail(lx, at.pos, "not valid UTF-8: byte %x",
+                              (unsigned)(unsigned char)*at.at);
+            else
+                tb_lexer_fail(lx, at.pos, "a NUL byte in the text");
             return;
         }
         if (*at.at == '\n')
