@@ -5,11 +5,11 @@
  * the settings; the last match wins.
  *
  * A glob is compared with the full name and with the name after "layers.N.";
- * * is any run of characters, ? any one. It means weights: ".weight" need not
- * be written; biases and gains match only a glob that ends in .bias or .gain.
- * Embeddings match only a glob that does not begin with * or ?, and learned
- * scalars and vectors only one without wildcards in their own name: `*` is
- * every matrix, and `*, embed.*` every weight. */
+ * * is any run of characters. It means weights: ".weight" need not be
+ * written; biases and gains match only a glob that ends in .bias or .gain.
+ * Embeddings match only a glob that does not begin with *, and learned scalars
+ * and vectors only one without * in their own name: `*` is every matrix, and
+ * `*, embed.*` every weight. */
 #include "model/parts.h"
 
 /* --- globs
@@ -23,7 +23,7 @@ static bool wild(const char *g, size_t gn, const char *t, size_t tn)
         if (i < gn && g[i] == '*') {
             star = i++;
             mark = j;
-        } else if (i < gn && (g[i] == '?' || g[i] == t[j])) {
+        } else if (i < gn && g[i] == t[j]) {
             i++;
             j++;
         } else if (star != SIZE_MAX) {
@@ -71,11 +71,11 @@ static bool role_meant(const char *glob, const tb_view *v)
     case TB_ROLE_GAIN:
         return ends_with(glob, n, ".gain");
     case TB_ROLE_EMBEDDING:
-        return *glob != '*' && *glob != '?';
+        return *glob != '*';
     case TB_ROLE_SCALAR:
     case TB_ROLE_VECTOR: {
         const char *dot = strrchr(glob, '.');
-        return !strpbrk(dot ? dot : glob, "*?");
+        return !strchr(dot ? dot : glob, '*');
     }
     case TB_ROLE_MATRIX:
         break;
@@ -99,21 +99,20 @@ bool tb_glob_match(const char *glob, const tb_view *v)
 typedef struct tb_rule_kind {
     const char *name;
     tb_start_kind start;
-    int min_args, max_args;
     bool fans;    /* divided by the fans of a matrix */
     bool signed_; /* a negative argument has a meaning */
     double fixed; /* value without an argument */
 } tb_rule_kind;
 
 static const tb_rule_kind rule_kinds[] = {
-    {"const", TB_START_CONST, 1, 1, false, true, 0},
-    {"normal", TB_START_NORMAL, 1, 1, false, false, 0},
-    {"ones", TB_START_CONST, 0, 0, false, true, 1},
-    {"orthogonal", TB_START_ORTHOGONAL, 0, 1, false, false, 1},
-    {"uniform", TB_START_UNIFORM, 1, 1, false, false, 0},
-    {"xavier", TB_START_NORMAL, 0, 1, true, false, 1},
-    {"xavier_uniform", TB_START_UNIFORM, 0, 1, true, false, 1},
-    {"zeros", TB_START_CONST, 0, 0, false, true, 0},
+    {"const", TB_START_CONST, false, true, 0},
+    {"normal", TB_START_NORMAL, false, false, 0},
+    {"ones", TB_START_CONST, false, true, 1},
+    {"orthogonal", TB_START_ORTHOGONAL, false, false, 1},
+    {"uniform", TB_START_UNIFORM, false, false, 0},
+    {"xavier", TB_START_NORMAL, true, false, 1},
+    {"xavier_uniform", TB_START_UNIFORM, true, false, 1},
+    {"zeros", TB_START_CONST, false, true, 0},
 };
 
 /** One rule of a block or of the settings. */
@@ -124,40 +123,16 @@ typedef struct tb_rule {
     bool *hit; /* per glob */
 } tb_rule;
 
-static tb_status rule_unknown(tb_ctx *ctx, const tb_block *b, const tb_expr *e)
-{
-    const char *names[TB_LEN(rule_kinds)];
-    for (size_t i = 0; i < TB_LEN(rule_kinds); i++)
-        names[i] = rule_kinds[i].name;
-    const char *name = e->name ? e->name : "";
-    const char *near = tb_nearest(name, names, TB_LEN(names));
-    if (near)
-        return tb_block_fail(ctx, b, e->pos,
-                             "unknown init rule '%s'; did you mean '%s'?", name,
-                             near);
-    return tb_block_fail(ctx, b, e->pos,
-                         "unknown init rule '%s'; there are const normal ones "
-                         "orthogonal uniform xavier xavier_uniform zeros",
-                         name);
-}
-
+/* The parser knows the names and counts of arguments. */
 static tb_status rule_kind_of(tb_ctx *ctx, const tb_block *b, const tb_expr *e,
                               const tb_rule_kind **out)
 {
-    bool named = e->kind == TB_EXPR_NAME || e->kind == TB_EXPR_CALL;
-    int nargs = e->kind == TB_EXPR_CALL ? e->nargs : 0;
-    for (size_t i = 0; i < TB_LEN(rule_kinds) && named; i++) {
-        const tb_rule_kind *k = &rule_kinds[i];
-        if (!tb_streq(k->name, e->name))
-            continue;
-        *out = k;
-        if (nargs >= k->min_args && nargs <= k->max_args)
+    for (size_t i = 0; i < TB_LEN(rule_kinds); i++)
+        if (tb_streq(rule_kinds[i].name, e->name)) {
+            *out = &rule_kinds[i];
             return TB_OK;
-        return tb_block_fail(
-            ctx, b, e->pos, "%s: got %d arguments, wanted %s%d", k->name, nargs,
-            k->min_args < k->max_args ? "at most " : "", k->max_args);
-    }
-    return rule_unknown(ctx, b, e);
+        }
+    return tb_block_fail(ctx, b, e->pos, "%s: cannot be computed yet", e->name);
 }
 
 /* --- the list of rules
@@ -185,7 +160,8 @@ static tb_status rules_add(tb_rules *r, const tb_block *b)
     return TB_OK;
 }
 
-/* settings.init as a text of its own: "init:" and each of its lines. */
+/* settings.init as a text of its own: "init:", each of its lines, and the
+ * block without which no text is whole. */
 static tb_status parse_extra(tb_rules *r)
 {
     const char *text = r->sizes->s.init;
@@ -199,6 +175,7 @@ static tb_status parse_extra(tb_rules *r)
         tb_buf_printf(&b, "    %.*s\n", (int)n, text);
         text += n + (text[n] != '\0');
     }
+    tb_buf_puts(&b, "block:\n    x = x\n");
     tb_status s = tb_buf_status(&b);
     if (s == TB_OK)
         s = tb_block_parse(r->ctx, "--init", tb_buf_str(&b), b.len,
@@ -233,14 +210,33 @@ static const tb_rule *rule_for(tb_rules *r, const tb_view *v)
     return last;
 }
 
+/* Where glob number `g` of a line stands: the tree keeps only the first. */
+static tb_pos glob_pos(const tb_rule *t, int g)
+{
+    tb_pos pos = t->line->pos;
+    const char *p = t->block->source;
+    for (int line = 1; line < pos.line && p; line++)
+        p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL;
+    for (int column = 1; p && column < pos.column; column++)
+        for (p++; ((unsigned char)*p & 0xc0) == 0x80;)
+            p++;
+    for (int i = 0; i < g && p; i++) {
+        const char *next = p + strlen(t->line->globs[i]);
+        next += strspn(next, ", ");
+        pos.column += (int)(next - p); /* globs are ASCII */
+        p = next;
+    }
+    return pos;
+}
+
 static tb_status all_hit(tb_rules *r)
 {
     for (size_t i = 0; i < r->n; i++)
         for (int g = 0; g < r->rules[i].line->nglobs; g++)
             if (!r->rules[i].hit[g])
                 return tb_block_fail(
-                    r->ctx, r->rules[i].block, r->rules[i].line->pos,
-                    "init: '%s' matches no weight", r->rules[i].line->globs[g]);
+                    r->ctx, r->rules[i].block, glob_pos(&r->rules[i], g),
+                    "'%s' matches no weight", r->rules[i].line->globs[g]);
     return TB_OK;
 }
 
