@@ -1,0 +1,138 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Write tests/golden/ops/*.txt: outputs and gradients of single ops as PyTorch
+computes them in float64, for tests/gradients/test_ops_golden.c.
+
+Needs PyTorch (Debian: python3-torch). Inputs come from a small generator of
+our own, so that a newer PyTorch draws the same numbers; rmsnorm, which old
+PyTorch lacks, is written out by its formula and differentiated by autograd.
+
+Format, one item a line, '#' begins a comment line:
+    op NAME BATCH TIME ATTRIBUTES...
+    in KIND HEIGHT WIDTH          stream, vector, matrix or tokens, in order
+    NUMBERS...                    row-major
+    out / gout / grad I           followed by their numbers likewise
+"""
+import math
+import os
+import sys
+
+import torch
+import torch.nn.functional as F
+
+torch.set_default_dtype(torch.float64)
+
+
+class Numbers:
+    """Repeatable, roughly normal numbers with short decimals."""
+
+    def __init__(self, seed):
+        self.state = seed
+
+    def uniform(self):
+        self.state = (self.state * 6364136223846793005 + 1442695040888963407) % 2**64
+        return (self.state >> 11) / 2**53
+
+    def tensor(self, *shape):
+        n = math.prod(shape)
+        sums = [sum(self.uniform() for _ in range(12)) - 6 for _ in range(n)]
+        # a multiple of 1/64 is exact in float32, so both types see one input
+        return torch.tensor([round(v * 64) / 64 for v in sums]).reshape(shape)
+
+
+def text(t):
+    return " ".join(repr(v) for v in t.detach().reshape(-1).tolist())
+
+
+KINDS = {1: "vector", 2: "matrix", 3: "stream"}
+
+
+def describe(t):
+    if t.dtype == torch.int64:
+        return "tokens 1 1"
+    if t.dim() == 0:
+        return "scalar 1 1"
+    height = t.shape[0] if t.dim() == 2 else 1
+    return f"{KINDS[t.dim()]} {height} {t.shape[-1]}"
+
+
+def write(folder, name, op, attrs, inputs, fn, numbers):
+    """fn(*inputs) is the op; inputs of floats get gradients."""
+    batch, time = inputs[0].shape[0], inputs[0].shape[1]
+    live = [t.clone().requires_grad_(t.dtype != torch.int64) for t in inputs]
+    out = fn(*live)
+    gout = numbers.tensor(*out.shape)
+    out.backward(gout)
+    lines = ["# written by tools/make_goldens.py",
+             " ".join(["op", op, str(batch), str(time)] + [repr(float(a)) for a in attrs])]
+    for t in live:
+        lines += ["in " + describe(t), text(t)]
+    lines += ["out", text(out), "gout", text(gout)]
+    for i, t in enumerate(live):
+        if t.grad is not None:
+            lines += [f"grad {i}", text(t.grad)]
+    with open(os.path.join(folder, name + ".txt"), "w") as f:
+        f.write("\n".join(lines) + "\n")
+
+
+def layernorm(eps):
+    return lambda x, g, b: F.layer_norm(x, (x.shape[-1],), g, b, eps)
+
+
+def rmsnorm(eps):
+    return lambda x, g: x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * g
+
+
+def attention(heads, kv_heads, causal):
+    """softmax(q k^T / sqrt(hd)) v, written out per head."""
+    def split(x, n):
+        return x.reshape(x.shape[0], x.shape[1], n, -1).transpose(1, 2)
+
+    def fn(q, k, v):
+        q = split(q, heads)
+        k = split(k, kv_heads).repeat_interleave(heads // kv_heads, 1)
+        v = split(v, kv_heads).repeat_interleave(heads // kv_heads, 1)
+        s = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+        if causal:
+            hidden = torch.ones(s.shape[-2:], dtype=torch.bool).triu(1)
+            s = s.masked_fill(hidden, -math.inf)
+        y = torch.softmax(s, -1) @ v
+        return y.transpose(1, 2).reshape(y.shape[0], y.shape[2], -1)
+    return fn
+
+
+def xent(logits, targets):
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1)
+
+
+def main(folder):
+    os.makedirs(folder, exist_ok=True)
+    n = Numbers(1)
+
+    def case(name, op, attrs, inputs, fn):
+        write(folder, name, op, attrs, inputs, fn, n)
+
+    def x(width, batch=2, time=3):
+        return n.tensor(batch, time, width)
+
+    case("layernorm", "layernorm", [1e-5], [x(5), n.tensor(5), n.tensor(5)], layernorm(1e-5))
+    case("rmsnorm", "rmsnorm", [1e-6], [x(5), n.tensor(5)], rmsnorm(1e-6))
+    case("linear", "linear", [], [x(4), n.tensor(3, 4), n.tensor(3)], F.linear)
+    case("softmax", "softmax", [], [x(5)], lambda a: torch.softmax(a, -1))
+    case("relu", "relu", [], [x(4)], F.relu)
+    case("silu", "silu", [], [x(4)], F.silu)
+    case("gelu", "gelu", [], [x(4)], F.gelu)
+    case("gelu_tanh", "gelu_tanh", [], [x(4)], lambda a: F.gelu(a, approximate="tanh"))
+    case("sigmoid", "sigmoid", [], [x(4)], torch.sigmoid)
+    case("tanh", "tanh", [], [x(4)], torch.tanh)
+    for name, heads, kv, causal in (("mha_full", 2, 2, 0), ("mha_causal", 2, 2, 1),
+                                    ("mha_grouped", 4, 2, 1)):
+        inputs = [x(2 * heads, 1, 5), x(2 * kv, 1, 5), x(2 * kv, 1, 5)]
+        case(name, "mha", [heads, kv, causal], inputs, attention(heads, kv, causal))
+    case("xent", "xent", [], [x(6), torch.tensor([[0, 5, -1], [2, 2, 4]])], xent)
+    case("embed", "embed", [], [torch.tensor([[0, 3, 3], [1, 0, 3]]), n.tensor(4, 3)], F.embedding)
+
+
+if __name__ == "__main__":
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+    main(sys.argv[1] if len(sys.argv) > 1 else os.path.join(root, "tests/golden/ops"))
