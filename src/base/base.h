@@ -104,10 +104,10 @@ const char *tb_buf_str(const tb_buf *b);
 tb_status tb_buf_status(const tb_buf *b);
 
 /** tb_vformat - into dst[cap], always terminated; returns the full length.
- * Understands %s %.*s %c %d %i %u %x %ld %lu %lld %llu %zu %% with width,
- * '-', '0' and precision; %g prints the shortest text that reads back to the
- * same double (%.Ng: N significant digits, as C), %.Nf and %.Ne as C. The
- * decimal point is always '.'. */
+ * Understands %s %.*s %c %d %i %u %x %X %ld %lu %lld %llu %zu %% with width,
+ * '*', '-', '0', '+', ' ' and precision; %g prints the shortest text that reads
+ * back to the same double (%.Ng: N significant digits, as C), %.Nf and %.Ne as
+ * C. The decimal point is always '.'. */
 size_t tb_vformat(char *dst, size_t cap, const char *fmt, va_list ap);
 size_t tb_format(char *dst, size_t cap, const char *fmt, ...) TB_PRINTF(3, 4);
 

@@ -20,13 +20,15 @@ size_t tb_float_text(float v, char out[TB_DOUBLE_CHARS]);
 
 /** tb_double_parse - correctly rounded; reads the longest number at s, at
  * most n bytes: [+-]digits[.digits][e[+-]digits]. Returns the bytes read, 0
- * if there is none. Locale-independent; does not read nan or inf. */
+ * if there is none. Too large gives inf, too small 0. Locale-independent; does
+ * not read nan or inf. */
 size_t tb_double_parse(const char *s, size_t n, double *out);
 
 /* --- functions ---------------------------------------------------------- */
 
-/* Largest error measured by tests/unit/test_base_math.c, in units in the last
- * place, stands beside each definition in math.c. NaN in, NaN out. */
+/* Bounds in units in the last place stand beside the definitions
+ * (math_inline.h, trig.c, pow.c); tests/unit/test_base_math.c asserts them. NaN
+ * in, NaN out. Loops include math_inline.h, whose functions vectorise. */
 double tb_exp(double x);
 double tb_log(double x);
 double tb_tanh(double x);
@@ -34,7 +36,7 @@ double tb_erf(double x);
 double tb_sin(double x);
 double tb_cos(double x);
 double tb_sqrt(double x);          /* correctly rounded */
-double tb_pow(double x, double y); /* for constant folding; <= 2 ulp */
+double tb_pow(double x, double y); /* special cases as C; <= 1 ulp */
 float tb_expf(float x);
 float tb_logf(float x);
 float tb_tanhf(float x);
