@@ -373,7 +373,7 @@ TB_TEST(a_name_of_one_megabyte)
         uint64_t n = LONG + strlen(BASE) - 1;
         for (size_t i = 0; i < 8; i++)
             tb_buf_putc(&b, (char)(n >> (8 * i) & 0xff));
-        tb_buf_printf(&b, "{\"%s\"%s", name, BASE + 4);
+        tb_buf_printf(&b, "{\"%s\"%s", name, &BASE[4]);
         tb_buf_puts(&b, "01234567");
         if (bad)
             b.len -= 1;
