@@ -29,8 +29,7 @@ void tb_bound_destroy(tb_ctx *ctx, tb_bound *b)
     tb_free(ctx, b);
 }
 
-/* --- plans -------------------------------------------------------------------
- */
+/* --- plans --------------------------------------------------------------- */
 
 static const char *kind_name(size_t kind)
 {
@@ -59,8 +58,7 @@ static tb_status make_plans(tb_model *m, tb_bound *b)
     return TB_OK;
 }
 
-/* --- pointer tables
- * ------------------------------------------------------------ */
+/* --- pointer tables ------------------------------------------------------ */
 
 static void *table(tb_bound *b, int n)
 {
@@ -105,8 +103,7 @@ static tb_status make_tables(tb_model *m, tb_bound *b)
     return b->gin && b->gout && b->gparams ? TB_OK : TB_ERR_MEMORY;
 }
 
-/* --- buffers
- * --------------------------------------------------------------------- */
+/* --- buffers ------------------------------------------------------------- */
 
 static void *take_value(const tb_model *m, tb_bound *b, tb_slab *s,
                         tb_shape shape)
@@ -203,8 +200,7 @@ static tb_status place_all(const tb_model *m, tb_bound *b, tb_slab *s)
     return TB_OK;
 }
 
-/* --- wiring
- * ------------------------------------------------------------------------ */
+/* --- wiring -------------------------------------------------------------- */
 
 static void wire_part(const tb_model *m, tb_bound *b, size_t p)
 {

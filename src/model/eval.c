@@ -33,8 +33,7 @@ static tb_status give_y(tb_eval_state *s, tb_eval_owner *w)
     return TB_OK;
 }
 
-/* --- non-finite
- * ------------------------------------------------------------------------ */
+/* --- non-finite ---------------------------------------------------------- */
 
 static bool row_is_bad(const tb_eval_state *s, const void *x, size_t from,
                        size_t n)
@@ -80,8 +79,7 @@ static void find_nonfinite(const tb_eval_state *s, tb_eval_result *r)
     }
 }
 
-/* --- gradients
- * -------------------------------------------------------------------------- */
+/* --- gradients ----------------------------------------------------------- */
 
 tb_status tb_eval_back(tb_eval_state *s)
 {
@@ -121,9 +119,7 @@ static tb_status give_grads(tb_eval_state *s, tb_eval_owner *w)
     return TB_OK;
 }
 
-/* --- tangent
- * -----------------------------------------------------------------------------
- */
+/* --- tangent ------------------------------------------------------------- */
 
 static tb_status load_tangents(tb_eval_state *s, const void **tin,
                                const void **tparams)
@@ -158,9 +154,7 @@ static tb_status give_tangent(tb_eval_state *s, tb_eval_owner *w)
     return TB_OK;
 }
 
-/* --- all of it
- * ------------------------------------------------------------------------------
- */
+/* --- all of it ----------------------------------------------------------- */
 
 static tb_status give_jacobian(tb_eval_state *s, tb_eval_owner *w,
                                const tb_eval_cols *c)

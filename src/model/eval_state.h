@@ -45,6 +45,10 @@ typedef struct tb_eval_state {
  * inputs is allocated yet. Closed by tb_eval_close, also after a failure. */
 tb_status tb_eval_open(tb_eval_state *s, tb_ctx *ctx, const tb_eval *spec,
                        tb_dtype dtype);
+/** Steps of tb_eval_open: ranks, sizes and graph; then every input and
+ * parameter with its numbers. */
+tb_status tb_eval_make_graph(tb_eval_state *s);
+tb_status tb_eval_make_vars(tb_eval_state *s);
 /** tb_eval_plan - the plan, its buffers, and the forward pass. */
 tb_status tb_eval_plan(tb_eval_state *s, unsigned passes);
 tb_status tb_eval_forward(tb_eval_state *s);

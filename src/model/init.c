@@ -29,8 +29,7 @@ static void fill_chunk(void *arg, size_t chunk)
         tb_elem_set(f->dtype, f->out, i, value_at(f, i));
 }
 
-/* --- orthogonal
- * ---------------------------------------------------------------- */
+/* --- orthogonal ---------------------------------------------------------- */
 
 /* The n = min(out, in) shorter-side vectors of a matrix, one after the other,
  * each of length len = max(out, in): its rows if it is wide, else columns. */

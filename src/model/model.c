@@ -23,8 +23,7 @@ void *tb_elem_at(tb_dtype t, void *x, size_t i)
     return (char *)x + i * tb_dtype_size(t);
 }
 
-/* --- views ------------------------------------------------------------------
- */
+/* --- views --------------------------------------------------------------- */
 
 /* Slot of `name` in the hash table: its view number + 1, or 0 where it would
  * go. */
@@ -125,8 +124,7 @@ static tb_status build_views(tb_model *m)
     return s;
 }
 
-/* --- graphs ------------------------------------------------------------------
- */
+/* --- graphs -------------------------------------------------------------- */
 
 static tb_status part_tables(tb_model *m, tb_part *p, const tb_graph *g)
 {
@@ -190,8 +188,7 @@ static tb_status build_graphs(tb_model *m)
     return TB_OK;
 }
 
-/* --- streams -----------------------------------------------------------------
- */
+/* --- streams ------------------------------------------------------------- */
 
 int tb_stream_find(const tb_model *m, const char *name)
 {
@@ -263,8 +260,7 @@ static tb_status join_parts(tb_model *m)
     return TB_OK;
 }
 
-/* --- life --------------------------------------------------------------------
- */
+/* --- life ---------------------------------------------------------------- */
 
 /* The strings of the sizes outlive the caller's settings. */
 static tb_status own_strings(tb_model *m)
@@ -341,8 +337,7 @@ tb_status tb_model_init(tb_model *m, uint64_t seed)
     return TB_OK;
 }
 
-/* --- reading
- * ------------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------- */
 
 const tb_graph *tb_model_graph(const tb_model *m, size_t l)
 {

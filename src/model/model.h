@@ -105,7 +105,7 @@ tb_status tb_model_backward(tb_model *m, const tb_batch *b, void *grads);
  * without passes keeps only the last two layers' outputs. */
 const char *tb_model_first_nonfinite(tb_model *m);
 
-/* --- for flow: one layer at a time ---------------------------------------- */
+/* --- for flow: one layer at a time --------------------------------------- */
 
 /** tb_model_run - the run of layer l (1..depth), 0: stem, depth+1: tail. */
 tb_status tb_model_run(tb_model *m, size_t l, const tb_batch *b, tb_run *out);

@@ -6,7 +6,7 @@
 
 #include "model/model.h"
 
-/* --- parts ---------------------------------------------------------------- */
+/* --- parts --------------------------------------------------------------- */
 
 /** Where a part's input or output goes when it is not a stream. */
 enum {
@@ -36,8 +36,7 @@ typedef struct tb_part {
 /** tb_stream_find - number of the stream called `name`, -1 if there is none. */
 int tb_stream_find(const tb_model *m, const char *name);
 
-/* --- how weights start -----------------------------------------------------
- */
+/* --- how weights start --------------------------------------------------- */
 
 typedef enum tb_start_kind {
     TB_START_CONST,     /* value */
@@ -75,16 +74,14 @@ tb_status tb_start_fill(tb_ctx *ctx, tb_dtype dtype, const tb_start *s,
                         const char *name, tb_shape shape, uint64_t seed,
                         void *out);
 
-/* --- elements of either type ------------------------------------------------
- */
+/* --- elements of either type --------------------------------------------- */
 
 double tb_elem_get(tb_dtype t, const void *x, size_t i);
 void tb_elem_set(tb_dtype t, void *x, size_t i, double v);
 /** tb_elem_at - address of element i. */
 void *tb_elem_at(tb_dtype t, void *x, size_t i);
 
-/* --- a binding ---------------------------------------------------------------
- */
+/* --- a binding ----------------------------------------------------------- */
 
 /** Cuts 64-byte aligned pieces off one allocation; without a base it only
  * measures. */

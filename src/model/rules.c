@@ -12,8 +12,7 @@
  * `*, embed.*` every weight. */
 #include "model/parts.h"
 
-/* --- globs
- * -------------------------------------------------------------------- */
+/* --- globs --------------------------------------------------------------- */
 
 /* glob[0..gn) against text[0..tn), backtracking to the last star only. */
 static bool wild(const char *g, size_t gn, const char *t, size_t tn)
@@ -93,8 +92,7 @@ bool tb_glob_match(const char *glob, const tb_view *v)
            wild(glob, gn, v->name, without_weight(v->name));
 }
 
-/* --- kinds of rules
- * ------------------------------------------------------------ */
+/* --- kinds of rules ------------------------------------------------------ */
 
 typedef struct tb_rule_kind {
     const char *name;
@@ -135,8 +133,7 @@ static tb_status rule_kind_of(tb_ctx *ctx, const tb_block *b, const tb_expr *e,
     return tb_block_fail(ctx, b, e->pos, "%s: cannot be computed yet", e->name);
 }
 
-/* --- the list of rules
- * ----------------------------------------------------------- */
+/* --- the list of rules --------------------------------------------------- */
 
 typedef struct tb_rules {
     tb_ctx *ctx;
@@ -240,8 +237,7 @@ static tb_status all_hit(tb_rules *r)
     return TB_OK;
 }
 
-/* --- from a rule to numbers
- * --------------------------------------------------------- */
+/* --- from a rule to numbers ---------------------------------------------- */
 
 /* k of the sublayer that uses the param, NaN where there is none. */
 static double sublayer_of(const tb_owner *o)

@@ -87,8 +87,7 @@ void *tb_model_stream(tb_model *m, size_t l)
                               : NULL;
 }
 
-/* --- backward
- * -------------------------------------------------------------------- */
+/* --- backward ------------------------------------------------------------ */
 
 void *const *tb_model_gparams(tb_model *m, size_t l, void *grads)
 {
@@ -178,8 +177,7 @@ tb_status tb_model_backward(tb_model *m, const tb_batch *batch, void *grads)
     return TB_OK;
 }
 
-/* --- reports
- * ---------------------------------------------------------------------- */
+/* --- reports ------------------------------------------------------------- */
 
 double tb_model_flops(const tb_model *m)
 {

@@ -227,8 +227,7 @@ TB_TEST(gradients_are_added)
     tear_down(T, &u);
 }
 
-/* --- Jacobians of equations: three ways -------------------------------------
- */
+/* --- Jacobians of equations: three ways ---------------------------------- */
 
 static const char *const equations[] = {
     "norm(x)",
