@@ -150,7 +150,8 @@ typedef struct tb_consts {
 
 /** tb_expr_is_const - true if e holds only numbers, constants, + - * / ^ and
  * sqrt log exp min max abs floor. `lookup` resolves other names (a section's
- * constant locals) to their expressions, NULL for not constant. */
+ * constant locals) to their expressions, NULL for not constant. False also for
+ * what takes more than some 10^5 steps, such as a name that means itself. */
 typedef const tb_expr *(*tb_expr_lookup)(void *user, const char *name);
 bool tb_expr_is_const(const tb_expr *e, tb_expr_lookup lookup, void *user);
 
@@ -169,11 +170,12 @@ typedef struct tb_builtin {
 extern const tb_builtin tb_builtins[]; /* sorted by name; name NULL ends */
 
 /** tb_block_load - BLOCK of the command line: a built-in name, a file name,
- * or the text itself (it holds '=' or a newline). An unknown word gives the
- * nearest built-in names. */
+ * or the text itself (it holds '=' or a newline). A word that is none of them
+ * is TB_ERR_INPUT with the nearest built-in name, a file that cannot be read
+ * TB_ERR_IO. Names of built-ins come without folder and ".block". */
 tb_status tb_block_load(tb_ctx *ctx, const char *what, tb_block **out);
 
-/** tb_block_hash - of the canonical text. */
+/** tb_block_hash - of the canonical text; 0 if memory ran out. */
 uint64_t tb_block_hash(const tb_block *b);
 
 #endif
