@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside the pictures room: what the scene and the terminal form of a block
+ * diagram share. */
+#ifndef TB_PICTURES_DIAGRAM_H
+#define TB_PICTURES_DIAGRAM_H
+
+#include "pictures/plot.h"
+
+/** A branch with its place: it forks before item `from`, joins at item `to`
+ * and runs on `level` (1 is nearest the lane; nested ones lie inside). */
+typedef struct tb_route {
+    const tb_diagram_branch *branch;
+    size_t from, to;
+    int level;
+} tb_route;
+
+tb_status tb_diagram_check(tb_ctx *ctx, const tb_diagram *d);
+/** All branches, those of lower levels first; NULL without memory. */
+tb_route *tb_diagram_routes(tb_arena *a, const tb_diagram *d, size_t *count,
+                            int *levels);
+/** "post-ln: lane passes plus (attn), LN; ..." */
+const char *tb_diagram_describe(tb_arena *a, const tb_diagram *d);
+/** Label of a part, never NULL: "LN", "x 0.5". */
+const char *tb_part_label(tb_arena *a, const tb_diagram_part *p);
+/** Items repeated per block. */
+size_t tb_diagram_in_block(const tb_diagram *d);
+
+/* --- parts as drawn ----------------------------------------------------- */
+
+enum {
+    TB_PART_HALF = 17,     /* half the height of a box, px */
+    TB_PART_TEXT_MAX = 150 /* px of a label */
+};
+
+void tb_part_text(tb_scene *s, double x, double y, const char *text,
+                  const tb_style *st);
+/** `toll` is NULL on a branch, else the number to print or "". */
+void tb_part_booth(tb_scene *s, const tb_diagram_part *p, tb_box at,
+                   const char *id, const char *toll);
+void tb_part_box(tb_scene *s, const tb_diagram_part *p, tb_box at,
+                 bool on_lane);
+void tb_part_plus(tb_scene *s, double x, double y, double r);
+
+#endif

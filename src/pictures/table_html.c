@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables as HTML: caption, scope, right-aligned numbers. The page's script
+ * makes their heads sort. */
+#include "pictures/scene.h"
+
+static void head(tb_buf *b, const tb_table *t)
+{
+    tb_buf_puts(b, "<thead><tr>");
+    for (size_t c = 0; c < t->n_columns; c++) {
+        tb_buf_printf(b, "<th scope=\"col\"%s>",
+                      t->columns[c].align == TB_RIGHT ? " class=\"r\"" : "");
+        tb_xml_text(b, t->columns[c].head);
+        tb_buf_puts(b, "</th>");
+    }
+    tb_buf_puts(b, "</tr></thead>\n");
+}
+
+static void row(tb_buf *b, const tb_table *t, size_t r)
+{
+    tb_buf_puts(b, "<tr>");
+    for (size_t c = 0; c < t->n_columns; c++) {
+        const char *tag = c ? "td" : "th";
+        tb_buf_printf(b, "<%s%s%s>", tag, c ? "" : " scope=\"row\"",
+                      t->columns[c].align == TB_RIGHT ? " class=\"r\"" : "");
+        tb_xml_text(b, t->cells[r * t->n_columns + c]);
+        tb_buf_printf(b, "</%s>", tag);
+    }
+    tb_buf_puts(b, "</tr>\n");
+}
+
+tb_status tb_table_html(tb_ctx *ctx, const tb_table *table, tb_out *out)
+{
+    tb_buf *b = &out->buf;
+    if (table->n_columns == 0)
+        return TB_FAIL(ctx, TB_ERR_ARG, "table: 0 columns, wanted 1 or more");
+    tb_buf_puts(b, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                   "aria-label=\"");
+    tb_xml_text(b, table->caption ? table->caption : "table");
+    tb_buf_puts(b, "\"><table>\n");
+    if (table->caption) {
+        tb_buf_puts(b, "<caption>");
+        tb_xml_text(b, table->caption);
+        tb_buf_puts(b, "</caption>\n");
+    }
+    head(b, table);
+    tb_buf_puts(b, "<tbody>\n");
+    for (size_t r = 0; r < table->n_rows; r++)
+        row(b, table, r);
+    tb_buf_puts(b, "</tbody></table></div>\n");
+    return tb_buf_status(b);
+}
