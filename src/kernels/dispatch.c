@@ -11,7 +11,7 @@ const char *const tb_kern_isas[] = {"ref", "avx2", "avx512", NULL};
 
 typedef struct tb_level {
     const tb_kern *const *kern;
-    const tb_gemm_part_fn *part;
+    const tb_gemm_part_fn *part, *fma;
     bool (*runs)(void);
 } tb_level;
 
@@ -25,7 +25,8 @@ static bool runs_always(void)
 static bool runs_avx2(void)
 {
     __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") != 0;
+    /* no processor has AVX2 without FMA, but a virtual machine may */
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
 static bool runs_avx512(void)
@@ -40,10 +41,10 @@ static bool runs_avx512(void)
 
 /* in the order of tb_kern_isas */
 static const tb_level levels[] = {
-    {tb_kern_ref, tb_gemm_part_ref, runs_always},
+    {tb_kern_ref, tb_gemm_part_ref, tb_gemm_part_ref, runs_always},
 #if defined(__x86_64__)
-    {tb_kern_avx2, tb_gemm_part_avx2, runs_avx2},
-    {tb_kern_avx512, tb_gemm_part_avx512, runs_avx512},
+    {tb_kern_avx2, tb_gemm_part_avx2, tb_gemm_fma_avx2, runs_avx2},
+    {tb_kern_avx512, tb_gemm_part_avx512, tb_gemm_fma_avx512, runs_avx512},
 #endif
 };
 
@@ -80,7 +81,8 @@ const tb_kern *tb_kern_isa(const char *isa, tb_dtype dtype)
     return level ? level->kern[dtype] : NULL;
 }
 
-tb_gemm_part_fn tb_gemm_part_get(const char *limit, tb_dtype dtype)
+tb_gemm_part_fn tb_gemm_part_get(const char *limit, tb_dtype dtype, bool fma)
 {
-    return best(limit)->part[dtype];
+    const tb_level *level = best(limit);
+    return fma ? level->fma[dtype] : level->part[dtype];
 }

@@ -44,7 +44,8 @@ static void run_part(void *arg, size_t chunk)
 void tb_gemm_own(const tb_ctx *ctx, const tb_gemm_args *g)
 {
     tb_gemm_grid grid = {.g = g, .rows = 1, .cols = 1};
-    grid.part = tb_gemm_part_get(tb_ctx_isa_limit(ctx), g->dtype);
+    grid.part = tb_gemm_part_get(tb_ctx_isa_limit(ctx), g->dtype,
+                                 !tb_ctx_is_exact(ctx));
     /* below this (about 10 us of work) waking threads costs more */
     if ((double)g->m * (double)g->n * (double)g->k > 300e3) {
         grid.rows = tb_chunks(g->m, PART_ROWS);

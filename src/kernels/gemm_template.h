@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Our own matrix product over REAL. Every element is, in this order, beta c,
  * then for each block of GEMM_KC values of k alpha times the block's sum over
- * k in increasing order: no FMA, the same bits for any tile, part or thread.
+ * k in increasing order. Compiled without FMA it has the same bits for any
+ * tile, part or thread; compiled with FMA (gemm_fma_*.c) it is twice as fast.
  * A is packed in panels of GEMM_MR rows, B in panels of GEMM_NR columns. */
 
 #ifndef GEMM_KC
@@ -121,7 +122,8 @@ static void FN(gemm_rows)(const tb_gemm_args *g, tb_gemm_part p, size_t k0,
 
 static void FN(gemm_part)(const tb_gemm_args *g, tb_gemm_part p)
 {
-    REAL pa[FN(MC) * GEMM_KC], pb[FN(NC) * GEMM_KC];
+    /* the last panel of A may be padded beyond MC */
+    REAL pa[(FN(MC) + GEMM_MR - 1) * GEMM_KC], pb[FN(NC) * GEMM_KC];
     const REAL *a = g->a;
     for (size_t i = p.i0; i < p.i1; i += FN(MC)) {
         size_t mc = p.i1 - i < FN(MC) ? p.i1 - i : FN(MC);

@@ -58,9 +58,9 @@ static void stat_scaled_f64(const tb_k_norm *p, const double *x, double *stat)
 }
 #endif
 
-/* A row that is constant has exactly that constant as its mean: sums of d
- * equal floats are exact in double, for doubles the pivot is the constant. */
-static void FN(norm_stat)(const tb_k_norm *p, const REAL *x, double *stat)
+/* Two passes. A row that is constant has exactly that constant as its mean:
+ * sums of d equal floats are exact in double, for doubles the pivot is it. */
+static void FN(stat_two_pass)(const tb_k_norm *p, const REAL *x, double *stat)
 {
     double mean = 0, d = (double)p->d;
     double pivot = REAL_BITS == 64 ? (double)x[0] : 0;
@@ -73,6 +73,46 @@ static void FN(norm_stat)(const tb_k_norm *p, const REAL *x, double *stat)
     if (!(var < 1e300) || (p->eps <= 0 && var < 1e-280))
         stat_scaled_f64(p, x, stat);
 #endif
+}
+
+#if REAL_BITS == 32
+TB_INLINE void moments16(double *l1, double *l2, const float *x, double pivot,
+                         size_t m)
+{
+    TB_WHOLE
+    for (size_t j = 0; j < m; j++) {
+        double c = (double)x[j] - pivot;
+        l1[j] += c;
+        l2[j] += c * c;
+    }
+}
+
+/* One pass about the first element: var = E c^2 - (E c)^2. False where that
+ * difference lost 20 of double's 53 bits (or is no number): the first element
+ * is then far from all others, and two passes have to do it. */
+TB_INLINE bool stat_one_pass(const tb_k_norm *p, const float *x, double *stat)
+{
+    double l1[TB_LANES] = {0}, l2[TB_LANES] = {0}, d = (double)p->d;
+    double pivot = p->kind == TB_NORM_LAYER ? (double)x[0] : 0;
+    size_t i = 0;
+    for (; i + TB_LANES <= p->d; i += TB_LANES)
+        moments16(l1, l2, x + i, pivot, TB_LANES);
+    moments16(l1, l2, x + i, pivot, p->d - i);
+    double shift = p->kind == TB_NORM_LAYER ? tree16(l1) / d : 0;
+    double square = tree16(l2) / d, var = square - shift * shift;
+    stat[0] = pivot + shift;
+    stat[1] = 1 / __builtin_sqrt(var + p->eps);
+    return var > 0x1p-20 * square;
+}
+#endif
+
+static void FN(norm_stat)(const tb_k_norm *p, const REAL *x, double *stat)
+{
+#if REAL_BITS == 32
+    if (stat_one_pass(p, x, stat))
+        return;
+#endif
+    FN(stat_two_pass)(p, x, stat);
 }
 
 TB_INLINE void FN(norm_row)(FN(centre) c, size_t d, const REAL *x,
@@ -158,15 +198,29 @@ TB_INLINE void FN(norm_bwd_row)(tb_norm_kind kind, FN(centre) c, size_t d,
         gx[i] += FN(project)(c, m, x[i], gain ? gy[i] * gain[i] : gy[i]);
 }
 
+/* ggain += gy xhat and gbias += gy, where they are given */
 TB_INLINE void FN(norm_cols)(FN(centre) c, size_t d, const REAL *x,
                              const REAL *gy, double *ggain, double *gbias)
 {
     TB_IVDEP
-    for (size_t i = 0; ggain && i < d; i++)
-        ggain[i] += (double)gy[i] * (double)FN(xhat)(c, x[i]);
-    TB_IVDEP
-    for (size_t i = 0; gbias && i < d; i++)
-        gbias[i] += (double)gy[i];
+    for (size_t i = 0; i < d; i++) {
+        double g = (double)gy[i];
+        if (ggain)
+            ggain[i] += g * (double)FN(xhat)(c, x[i]);
+        if (gbias)
+            gbias[i] += g;
+    }
+}
+
+static void FN(norm_bwd_cols)(FN(centre) c, size_t d, const REAL *x,
+                              const REAL *gy, double *ggain, double *gbias)
+{
+    if (ggain && gbias)
+        FN(norm_cols)(c, d, x, gy, ggain, gbias);
+    else if (ggain)
+        FN(norm_cols)(c, d, x, gy, ggain, NULL);
+    else if (gbias)
+        FN(norm_cols)(c, d, x, gy, NULL, gbias);
 }
 
 static void FN(norm_bwd)(const tb_k_norm *p, const double *stat,
@@ -182,7 +236,7 @@ static void FN(norm_bwd)(const tb_k_norm *p, const double *stat,
             FN(norm_bwd_row)(p->kind, c, p->d, x + at, gain, gy + at, gx + at);
         else if (gx)
             FN(norm_bwd_row)(p->kind, c, p->d, x + at, NULL, gy + at, gx + at);
-        FN(norm_cols)(c, p->d, x + at, gy + at, ggain, gbias);
+        FN(norm_bwd_cols)(c, p->d, x + at, gy + at, ggain, gbias);
     }
 }
 

@@ -21,10 +21,16 @@ extern const tb_gemm_part_fn tb_gemm_part_ref[2];
 extern const tb_gemm_part_fn tb_gemm_part_avx2[2];
 extern const tb_gemm_part_fn tb_gemm_part_avx512[2];
 
-/** tb_gemm_part_get - the fastest part function; all give the same bits. */
-tb_gemm_part_fn tb_gemm_part_get(const char *limit, tb_dtype dtype);
+/* with FMA: other bits, twice the speed */
+extern const tb_gemm_part_fn tb_gemm_fma_avx2[2];
+extern const tb_gemm_part_fn tb_gemm_fma_avx512[2];
 
-/** tb_gemm_own - tb_gemm_ref in parallel: the same bits for any threads. */
+/** tb_gemm_part_get - the fastest part function up to `limit` (NULL: all).
+ * Without FMA all give the same bits. */
+tb_gemm_part_fn tb_gemm_part_get(const char *limit, tb_dtype dtype, bool fma);
+
+/** tb_gemm_own - our own product in parallel: the same bits for any number of
+ * threads, and those of tb_gemm_ref if the context is exact. */
 void tb_gemm_own(const tb_ctx *ctx, const tb_gemm_args *g);
 
 /** One library's product, whatever the context prefers; false if there is no

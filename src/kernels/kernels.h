@@ -143,8 +143,9 @@ typedef struct tb_gemm_args {
 } tb_gemm_args;
 
 /** tb_gemm - the live back end: oneDNN's dnnl_sgemm (f32), CBLAS (f64, and
- * f32 where there is no oneDNN), else our own; always our own when the
- * context is exact. Inside tb_parallel it runs on the calling thread. */
+ * f32 up to 64^3 or where there is no oneDNN), else our own; always our own
+ * when the context is exact. Inside tb_parallel it runs on the calling thread,
+ * and there it never opens a library: call tb_gemm_load before. */
 void tb_gemm(tb_ctx *ctx, const tb_gemm_args *g);
 
 /** tb_gemm_ref - our own product, serial, no FMA: beta c, then for each 256

@@ -217,6 +217,33 @@ TB_TEST(cblas_both)
     all_products(T, TB_F64, cblas, "cblas");
 }
 
+/* what runs without a library */
+static void own(tb_ctx *ctx, const tb_gemm_args *g)
+{
+    tb_gemm_own(ctx, g);
+}
+
+static const char *fma_isa;
+static void fma_part(tb_ctx *ctx, const tb_gemm_args *g)
+{
+    (void)ctx;
+    tb_gemm_part all = {0, g->m, 0, g->n};
+    tb_gemm_part_get(fma_isa, g->dtype, true)(g, all);
+}
+
+TB_TEST(own_with_fma_on_every_isa)
+{
+    all_products(T, TB_F32, own, "own");
+    all_products(T, TB_F64, own, "own");
+    for (size_t i = 0; tb_kern_isas[i]; i++) {
+        fma_isa = tb_kern_isas[i];
+        if (!tb_kern_isa(fma_isa, TB_F32))
+            TB_SKIP(T, fma_isa);
+        all_products(T, TB_F32, fma_part, fma_isa);
+        all_products(T, TB_F64, fma_part, fma_isa);
+    }
+}
+
 /* --- our own: the same bits everywhere ---------------------------------- */
 
 static void own_parts(tb_test *T, tb_dtype t, const char *isa,
@@ -246,7 +273,7 @@ TB_TEST(own_has_the_bits_of_ref_on_every_isa)
             TB_SKIP(T, tb_kern_isas[i]);
         for (tb_dtype t = TB_F32; t <= TB_F64; t++)
             own_parts(T, t, tb_kern_isas[i],
-                      tb_gemm_part_get(tb_kern_isas[i], t));
+                      tb_gemm_part_get(tb_kern_isas[i], t, false));
     }
 }
 

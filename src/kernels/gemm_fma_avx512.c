@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Our own matrix product for AVX-512 with FMA: for contexts that are not exact,
+ * on machines without a library. Built with -ffp-contract=fast. */
+#include "kernels/kern_common.h"
+
+#if defined(__x86_64__)
+
+#    if !defined(__AVX512F__)
+#        error "gemm_fma_avx512.c needs its flags, see src/CMakeLists.txt"
+#    endif
+
+#    define KERN_VEC_BYTES 64
+#    define GEMM_MR        12
+
+#    define REAL_BITS 32
+#    include "kernels/kern_real.h"
+#    include "kernels/gemm_template.h"
+#    undef REAL_BITS
+#    define REAL_BITS 64
+#    include "kernels/kern_real.h"
+#    include "kernels/gemm_template.h"
+
+const tb_gemm_part_fn tb_gemm_fma_avx512[2] = {gemm_part_f32, gemm_part_f64};
+
+#else
+
+const tb_gemm_part_fn tb_gemm_fma_avx512[2] = {NULL, NULL};
+
+#endif
