@@ -335,8 +335,9 @@ typedef struct tb_diagram {
     size_t in_block;     /* items repeated per block; the rest follow the last
                             block (final norm). 0: all */
     size_t depth;        /* blocks; 0: not printed */
-    const double *gains; /* lane gain before item i, count + 1 of them, the
-                            last is the top; NULL: not drawn */
+    const double *gains; /* lane gain before item i, count + 1 of them,
+                            relative to the top of the stack (after the last
+                            item of the block); NULL: not drawn */
     const double *tolls; /* of item i if it is a norm; NULL: not printed */
 } tb_diagram;
 

@@ -207,9 +207,12 @@ static double back_width(double g)
     return 1 + 3 * (tb_log10(tb_min2(g, 10)) + 3);
 }
 
-/* One arrow per stretch of lane between two things that change the gain. */
+/* One arrow per stretch of lane between two things that change the gain; red
+ * where the block itself made it fall, so that a final norm's toll, paid
+ * once, does not paint a clean lane red. */
 static void backward(layout *l)
 {
+    size_t block = tb_diagram_in_block(l->d);
     tb_style number = {.role = "label", .size = 12, .anchor = TB_MIDDLE};
     double right = l->node[l->d->count] + EXIT;
     for (size_t i = l->d->count + 1; i-- > 0;) {
@@ -221,7 +224,7 @@ static void backward(layout *l)
         double left = first    ? l->node[0] - 20
                       : passes ? l->right[i - 1] - PLUS_RADIUS
                                : l->right[i - 1] + 2;
-        bool weak = !(g >= 0.9);
+        bool weak = i < block && !(g >= 0.9 * l->d->gains[block]);
         tb_style st = {.role = "grad-hw",
                        .stroke = weak ? TB_TONE_BAD : TB_TONE_LANE,
                        .line = back_width(g),
@@ -290,11 +293,12 @@ static void draw(layout *l)
         y += 24;
     }
     if (l->d->gains)
-        y = tb_scene_wrap(s, MARGIN, y, w - 2 * MARGIN,
-                          "Below: the backward signal on the lane, relative "
-                          "to the top. Width 10 px at 1, 3 px less per "
-                          "factor 10.",
-                          &note);
+        y = tb_scene_wrap(
+            s, MARGIN, y, w - 2 * MARGIN,
+            "Below: the backward signal on the lane, relative "
+            "to the top of the stack. Width 10 px at 1, 3 px less per "
+            "factor 10.",
+            &note);
     tb_scene_resize(s, w, y - 6);
 }
 

@@ -40,7 +40,8 @@ static const tb_diagram_item pre_items[] = {
     {.part = {.kind = TB_DIAGRAM_PLUS}, .branches = b_n_attn, .n = 1},
     {.part = {.kind = TB_DIAGRAM_PLUS}, .branches = b_n_ffn, .n = 1},
     {.part = NORM("LN")}};
-static const double pre_gains[] = {0.31, 0.31, 0.31, 1},
+/* Relative to the top of the stack, which lies below the final norm. */
+static const double pre_gains[] = {1, 1, 1, 1 / 0.31},
                     pre_tolls[] = {0, 0, 0.31};
 
 static tb_diagram post_ln(void)
@@ -110,6 +111,7 @@ TB_TEST(pre_ln_golden)
     TB_CHECK(T, count(svg, "id=\"fig-lane-toll-") == 1); /* the final norm */
     TB_CHECK(T, count(svg, "id=\"fig-branch-toll-") == 2);
     TB_CHECK(T, strstr(svg, "1 norm on the lane"));
+    TB_CHECK(T, !strstr(svg, "s-back-bad\"")); /* a clean lane is green */
     tb_out_destroy(out);
 }
 
