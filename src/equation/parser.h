@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two halves of the parser share: expression.c reads expressions,
- * parser.c the lines around them. */
+/* What the parts of the parser share. parser.c reads a text line by line;
+ * header.c, statement.c and init_line.c read the lines, expression.c the
+ * expressions in them. After a failure each returns at once. */
 #ifndef TB_EQUATION_PARSER_H
 #define TB_EQUATION_PARSER_H
 
@@ -37,6 +38,14 @@ void *tb_list_keep(tb_parser *p, tb_list *l, size_t from);
 bool tb_parser_ok(const tb_parser *p);
 void tb_parser_next(tb_parser *p);
 bool tb_parser_at(const tb_parser *p, char op);
+bool tb_parser_at_line_end(const tb_parser *p);
+
+/** tb_parser_reread - the token again, as a name or operator, not a word. */
+void tb_parser_reread(tb_parser *p);
+
+/** tb_parser_expect - over this operator, or fail: expected `what`. */
+bool tb_parser_expect(tb_parser *p, char op, const char *what);
+void tb_parser_fail_expected(tb_parser *p, const char *wanted);
 
 /** tb_parser_unexpected - fail at the token: why nothing can go on here. */
 void tb_parser_unexpected(tb_parser *p);
@@ -46,5 +55,17 @@ tb_expr *tb_parse_sum(tb_parser *p);
 
 /** tb_parse_condition - sum compare sum, of block[...]. */
 tb_expr *tb_parse_condition(tb_parser *p);
+
+/* header.c */
+bool tb_parser_at_header(const tb_parser *p);
+void tb_parse_header(tb_parser *p);
+void tb_parser_fail_section(tb_parser *p, const tb_token *t);
+void tb_parser_open_section(tb_parser *p, tb_section_kind kind, tb_pos pos,
+                            int role, const tb_expr *condition);
+
+/* statement.c, init_line.c */
+void tb_parse_statement(tb_parser *p);
+void tb_parse_init_line(tb_parser *p);
+void tb_parse_setting(tb_parser *p);
 
 #endif
