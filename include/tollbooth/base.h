@@ -99,6 +99,11 @@ void tb_ctx_interrupt(tb_ctx *ctx);
  * next); 0 switches it off. For tests. */
 void tb_ctx_fail_alloc_at(tb_ctx *ctx, size_t n);
 
+/** tb_nearest - the candidate most like `word` (edit distance at most a third
+ * of its length, and at least 1 is allowed), or NULL: "did you mean". */
+const char *tb_nearest(const char *word, const char *const *candidates,
+                       size_t n);
+
 #ifdef __cplusplus
 }
 #endif

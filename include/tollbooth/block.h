@@ -73,17 +73,6 @@ typedef struct tb_settings {
         .positions = -1, .uniform_attention = -1                               \
     }
 
-/** tb_explain - the object of `explain --json` (docs/json.md) into `j`, as a
- * member `key` (NULL at the top). */
-tb_status tb_explain_json(tb_ctx *ctx, const tb_block *b,
-                          const tb_settings *settings, tb_json *j);
-
-/** tb_explain_text - the same for a terminal of `columns` columns: diagram,
- * Jacobian, lane, parameters. `format`: "text", "latex", "mathml", "svg". */
-tb_status tb_explain_text(tb_ctx *ctx, const tb_block *b,
-                          const tb_settings *settings, const char *format,
-                          int columns, bool ascii, char **out);
-
 /** tb_lane_text - the lane of one block in a word or two ("toll (2 per
  * block)"), freed with tb_text_free. */
 tb_status tb_lane_text(tb_ctx *ctx, const tb_block *b, char **out);

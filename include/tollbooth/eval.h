@@ -53,7 +53,8 @@ typedef struct tb_eval {
 
 typedef struct tb_eval_result {
     tb_eval_value y; /* in the rank of the inputs */
-    size_t ngrads;   /* one per input and parameter, with a cotangent */
+    size_t ngrads;   /* with a cotangent: one per input and parameter, and one
+                        more by the short name a weight was set by */
     tb_eval_value *grads;
     tb_eval_value tangent;  /* with tangents */
     tb_eval_value jacobian; /* rows = outputs, columns = inputs, flattened */

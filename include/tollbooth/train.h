@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Train a decoder language model on a text, save and resume it bit for bit,
- * and use it: generate, score. */
+ * and use it: generate, score, measure its gradient flow. */
 #ifndef TOLLBOOTH_TRAIN_H
 #define TOLLBOOTH_TRAIN_H
 
@@ -12,62 +12,88 @@
 extern "C" {
 #endif
 
+/* --- settings ------------------------------------------------------------- */
+
 typedef enum tb_schedule {
+    TB_SCHEDULE_UNSET, /* cosine, or what the resumed run has */
     TB_SCHEDULE_CONSTANT,
     TB_SCHEDULE_COSINE, /* to lr/10 at the last step */
     TB_SCHEDULE_INVSQRT /* lr * sqrt(warmup / step) after the warm-up */
 } tb_schedule;
 
+/** tb_schedule_name - "constant", "cosine", "invsqrt"; tb_schedule_named - the
+ * other way, TB_ERR_ARG with the nearest name. */
+const char *tb_schedule_name(tb_schedule s);
+tb_status tb_schedule_named(tb_ctx *ctx, const char *name, tb_schedule *out);
+
 /** tb_learning_rate - of update `step` (from 1): linear warm-up
- * lr * step / warmup for step <= warmup, then the schedule. */
+ * lr * step / warmup for step <= warmup, then the schedule. Inverse square
+ * root without a warm-up is lr / sqrt(step). */
 double tb_learning_rate(tb_schedule s, double lr, size_t warmup, size_t steps,
                         size_t step);
 
+#define TB_SEED_UNSET UINT64_MAX
+
 typedef struct tb_train_spec {
-    tb_settings settings;   /* zero or NULL fields: defaults of train */
-    size_t batch;           /* rows per update [16] */
-    size_t steps;           /* updates [2000] */
-    double lr;              /* peak [1e-3]; < 0 unset */
-    size_t warmup;          /* updates [100]; SIZE_MAX unset */
-    tb_schedule schedule;   /* [cosine] */
-    double beta1, beta2;    /* [0.9, 0.95]; < 0 unset */
-    double adam_eps;        /* [1e-8]; < 0 unset */
-    double weight_decay;    /* on matrices only [0.1]; < 0 unset */
-    double clip;            /* global gradient norm; 0: none [1]; < 0 unset */
-    double val_fraction;    /* [0.1]; < 0 unset */
-    size_t val_every;       /* updates [250]; 0 unset */
-    size_t val_windows;     /* validation windows each time [32]; 0 unset */
-    size_t save_every;      /* updates [500]; 0 unset */
-    uint64_t seed;
-    tb_dtype dtype;         /* TB_F32 */
-    const char *tokenizer;  /* "char" or "byte" [char] */
-    const char *text;       /* file name */
-    const char *out;        /* folder; NULL: nothing is saved */
-    bool resume;            /* continue `out` */
+    tb_settings settings; /* unset: the block's model: section, else depth 6,
+                             width 128, heads 4, context 128 */
+    size_t batch;         /* rows per update [16]; 0 unset */
+    size_t steps;         /* updates [2000]; 0 unset */
+    double lr;            /* peak [1e-3]; < 0 unset */
+    size_t warmup;        /* updates [100]; SIZE_MAX unset */
+    tb_schedule schedule; /* [cosine] */
+    double beta1, beta2;  /* [0.9, 0.95]; < 0 unset */
+    double adam_eps;      /* [1e-8]; < 0 unset */
+    double weight_decay;  /* on matrices only [0.1]; < 0 unset */
+    double clip;          /* global gradient norm; 0: none [1]; < 0 unset */
+    double val_fraction;  /* last part of the text [0.1]; < 0 unset */
+    size_t val_every;     /* updates [250]; 0 unset */
+    size_t val_windows;   /* validation windows each time [32]; 0 unset */
+    size_t save_every;    /* updates [500]; 0 unset */
+    uint64_t seed;        /* [1]; TB_SEED_UNSET */
+    tb_dtype dtype;       /* TB_F32; a resumed run keeps its own */
+    const char *tokenizer; /* "char" or "byte" [char] */
+    const char *text;      /* file name; NULL with resume: the recorded one */
+    const char *out;       /* folder; NULL: nothing is saved */
+    bool resume;           /* continue `out` */
 } tb_train_spec;
 
 /** TB_TRAIN_UNSET - every field unset. */
 #define TB_TRAIN_UNSET                                                         \
     {                                                                          \
         .settings = TB_SETTINGS_UNSET, .lr = -1, .warmup = SIZE_MAX,           \
-        .schedule = TB_SCHEDULE_COSINE, .beta1 = -1, .beta2 = -1,              \
-        .adam_eps = -1, .weight_decay = -1, .clip = -1, .val_fraction = -1,    \
-        .seed = 1                                                              \
+        .beta1 = -1, .beta2 = -1, .adam_eps = -1, .weight_decay = -1,          \
+        .clip = -1, .val_fraction = -1, .seed = TB_SEED_UNSET                  \
     }
+
+/* --- what a run reports --------------------------------------------------- */
+
+/** Lengths over the parameters of one role ("matrix", "gain", ...). */
+typedef struct tb_train_group {
+    const char *name;
+    bool decayed;
+    size_t tensors, elements;
+    double grad_norm; /* before clipping */
+    double update_norm, weight_norm;
+} tb_train_group;
 
 /** One update, as it is printed. */
 typedef struct tb_train_step {
     size_t step, steps; /* from 1 */
-    double loss, lr;
-    double grad_norm; /* before clipping */
+    double loss, lr;    /* loss of the batch before the update */
+    double grad_norm;   /* before clipping */
+    double grad_norm_after; /* the same number if nothing was clipped */
     bool clipped;
-    double update_norm, weight_norm;
-    double tokens_per_s; /* over the last few updates */
+    double update_norm, weight_norm; /* |change of all weights|, |weights| */
+    size_t ngroups;
+    const tb_train_group *groups;
+    double tokens_per_s; /* over the last few updates, nothing else in it */
     double seconds_left;
     bool has_val;
     double val_loss;
 } tb_train_step;
 
+/** Each may be NULL. */
 typedef struct tb_train_observer {
     void (*begin)(void *user, const char *json); /* header line: settings,
                                   parameter groups, what runs underneath */
@@ -82,70 +108,129 @@ typedef enum tb_train_end {
     TB_TRAIN_INTERRUPTED
 } tb_train_end;
 
+enum { TB_TRAIN_WHERE = 160 };
+
 typedef struct tb_train_result {
     tb_train_end end;
-    size_t steps;        /* updates made */
-    double loss, val_loss; /* val_loss nan: no validation part */
+    size_t steps;          /* updates made, those before a resume included */
+    double loss, val_loss; /* last ones; nan: none */
+    double best_val_loss;  /* nan: none */
+    size_t best_step;
     double tokens_per_s;
     size_t parameters;
+    bool plateau; /* last fifth of the steps less than 1 % below the one before
+                   */
     /* diverged: */
     size_t bad_step;
-    const char *bad_where;  /* "layers.4" or "gradient of layers.4.ffn.up" */
-    size_t good_step;       /* of the last saved checkpoint; 0: none */
+    char bad_where[TB_TRAIN_WHERE]; /* "layers.4", "loss", or "gradient of
+                                       layers.4.ffn.up.weight" */
+    size_t good_step; /* of the last saved checkpoint; 0: none */
 } tb_train_result;
 
 /**
  * tb_train - run it. `block` may be NULL with resume (the folder knows).
- * TB_ERR_DIVERGED after a non-finite loss or gradient (no weight was touched
- * by it): result and error text name step, layer and last good checkpoint.
- * TB_INTERRUPTED after tb_ctx_interrupt: state saved. TB_ERR_INPUT: text too
- * short, folder of another run (the difference is named). TB_ERR_IO: out
- * cannot be written; the old checkpoint is intact.
+ *
+ * Every number depends on the settings, the text and the seed alone: step s
+ * draws its rows and dropout masks from (seed, s), so a run that was stopped,
+ * killed or resumed ends with the same bits as one that was not (same program,
+ * same number of threads; in an exact context any number).
+ *
+ * Diverged (TB_ERR_DIVERGED; result and error text name step, place and last
+ * good checkpoint; nothing is saved any more):
+ *   loss not finite, or above 3 times that of the first step: no backward pass
+ *   a gradient not finite, or one whose square is too large for the second
+ *   moment: no weight is touched
+ *   a weight not finite after the update
+ *
+ * Resume: settings that are given must be those of the folder; only val_every,
+ * save_every, the name of the text and of the folder may change. The text must
+ * give the same tokens, a given block must print the same.
+ *
+ * TB_INTERRUPTED after tb_ctx_interrupt: the update was finished, the state
+ * saved. TB_ERR_INPUT: text too short, folder of another run (the difference
+ * is named), a fresh run into a folder that holds one. TB_ERR_IO: `out` cannot
+ * be written (tried before the first step), another process trains there; the
+ * old checkpoint is intact.
  */
 tb_status tb_train(tb_ctx *ctx, const tb_block *block,
                    const tb_train_spec *spec, const tb_train_observer *obs,
                    tb_train_result *result);
+
+/*
+ * config.json of such a folder: one object, read by tb_lm_open and --resume.
+ *
+ *   tollbooth     version that wrote it     kind          "decoder"
+ *   block_name    built-in or file, or null block_hash    SHA-256 of block.txt
+ *   depth width heads kv_heads ffn context vocab          sizes
+ *   norm norm_from eps eps_from             with their origin: "default",
+ *                                           "model", "option"
+ *   dropout bias tied causal positions uniform_attention init
+ *   batch steps lr warmup schedule beta1 beta2 adam_eps weight_decay clip
+ *   val_fraction val_every val_windows save_every seed dtype tokenizer text
+ *   tokens tokens_hash                      of the text; 64-bit, hexadecimal
+ *
+ * Metadata of state.safetensors: tollbooth, step, seed, block, block_hash,
+ * settings (the text of config.json), settings_hash, tokens_hash, and progress:
+ * {"step", "first_loss", "loss", "val_loss", "best_val_loss", "best_step",
+ * "fifths"}. model.safetensors has tollbooth, step, block, block_hash,
+ * settings, settings_hash.
+ */
 
 /* --- a trained model ------------------------------------------------------ */
 
 typedef struct tb_lm tb_lm;
 
 /** tb_lm_open - a folder that train wrote. The block text inside must be the
- * one the weights were trained with (hash), else the difference is shown. */
+ * one the weights were trained with (hash), else the difference is shown.
+ * Without a model.safetensors the weights of state.safetensors are taken. */
 tb_status tb_lm_open(tb_ctx *ctx, const char *dir, tb_lm **out);
 void tb_lm_close(tb_lm *m); /* NULL is fine */
 const tb_block *tb_lm_block(const tb_lm *m);
 const tb_tokenizer *tb_lm_tokenizer(const tb_lm *m);
+/** tb_lm_settings - as trained, nothing unset. */
 const tb_settings *tb_lm_settings(const tb_lm *m);
-/** tb_lm_origin - where norm kind and eps came from, by ruling 6. */
+/** tb_lm_step - updates behind the weights. */
+size_t tb_lm_step(const tb_lm *m);
+size_t tb_lm_parameters(const tb_lm *m);
+/** tb_lm_origin - where training took norm kind and eps from, by ruling 6. */
+void tb_lm_origin(const tb_lm *m, tb_origin *norm, tb_origin *eps);
 
 typedef struct tb_sampling {
-    bool greedy;
-    double temperature; /* [1] */
-    size_t top_k;       /* 0: all */
-    double top_p;       /* [1] */
+    bool greedy;        /* most likely token; of equals the smallest id */
+    double temperature; /* > 0; 0: greedy */
+    size_t top_k;       /* the k most likely tokens; 0: all */
+    double top_p;       /* fewest tokens that reach this probability; (0,1] */
     uint64_t seed;
 } tb_sampling;
 
+/** TB_SAMPLING_DEFAULT - all tokens at temperature 1, seed 1. */
+#define TB_SAMPLING_DEFAULT                                                    \
+    {                                                                          \
+        .temperature = 1, .top_p = 1, .seed = 1                                \
+    }
+
 /** tb_lm_generate - n tokens after the prompt, one callback each (the id; the
- * prompt is not repeated). Empty prompt: starts from token 0. false from the
- * callback stops. */
+ * prompt is not repeated). Empty prompt: starts from token 0. The model sees
+ * the last `context` tokens. The choice at a place is a pure function of
+ * (seed, place, text before it). false from the callback stops. TB_INTERRUPTED
+ * after tb_ctx_interrupt; TB_ERR_NONFINITE for logits that are. */
 tb_status tb_lm_generate(tb_lm *m, const int32_t *prompt, size_t nprompt,
                          size_t n, const tb_sampling *s,
                          bool (*token)(void *user, int32_t id), void *user);
 
 typedef struct tb_score {
-    size_t tokens; /* predicted */
-    double loss;   /* nats per token */
+    size_t tokens; /* predicted: all but the first */
+    double loss;   /* nats per token, mean over tokens */
     double perplexity;
 } tb_score;
 
-/** tb_lm_score - mean loss over a whole text in windows of the context;
- * `logits_npy` NULL or a file for all logits [tokens, V]. */
+/** tb_lm_score - loss over a whole text in windows of the context, each
+ * starting blank; `logits_npy` NULL or a file for all logits [tokens, V]. */
 tb_status tb_lm_score(tb_lm *m, const int32_t *ids, size_t n,
                       const char *logits_npy, tb_score *out);
 
-/** tb_lm_flow - gradient flow of the trained weights. */
+/** tb_lm_flow - gradient flow of the trained weights, dropout off; settings
+ * and dtype of `spec` are the model's. */
 tb_status tb_lm_flow(tb_lm *m, const tb_flow_spec *spec, tb_flow **out);
 
 #ifdef __cplusplus

@@ -114,11 +114,6 @@ size_t tb_format(char *dst, size_t cap, const char *fmt, ...) TB_PRINTF(3, 4);
 /** tb_streq - equal strings; NULL equals only NULL. */
 bool tb_streq(const char *a, const char *b);
 
-/** tb_nearest - the candidate most like `word` (edit distance at most a third
- * of its length, and at least 1 is allowed), or NULL: "did you mean". */
-const char *tb_nearest(const char *word, const char *const *candidates,
-                       size_t n);
-
 /* --- context internals -------------------------------------------------- */
 
 bool tb_ctx_is_exact(const tb_ctx *ctx);

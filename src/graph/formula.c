@@ -13,7 +13,7 @@ typedef struct pen {
     int entry; /* node that is this step's x */
     int index; /* x or x_1, x_2, ...: 0 prints x */
     int depth;
-    bool open; /* sublayers opened */
+    tb_jac_mode mode; /* how sublayers are written */
     size_t start;
 } pen;
 
@@ -188,8 +188,30 @@ static void affine(pen *p, const tb_node *n, bool brackets)
         close(p);
 }
 
+/* True for what is 0 where F is. */
+static bool silent(const pen *p, int node)
+{
+    const tb_node *n = &p->g->nodes[node];
+    if (p->mode != TB_JAC_SILENT || node == p->entry)
+        return false;
+    if (n->region >= 0)
+        return true;
+    if (n->op->jac == TB_JAC_PROD)
+        return silent(p, n->in[0]) || silent(p, n->in[1]);
+    if (n->op->jac == TB_JAC_AFFINE)
+        return silent(p, n->in[0]) &&
+               is_number(&n->attr[TB_ATTR_AFFINE_OFFSET], 0);
+    return (n->op == &tb_op_drop || n->op->alias) && silent(p, n->in[0]);
+}
+
 static void infix(pen *p, const tb_node *n, bool brackets)
 {
+    bool sums = n->op->jac == TB_JAC_SUM || n->op->jac == TB_JAC_DIFF;
+    for (int i = 0; i < 2 && sums; i++)
+        if (silent(p, n->in[i]) && (i || n->op->jac == TB_JAC_SUM)) {
+            formula(p, n->in[1 - i], brackets);
+            return;
+        }
     bool quot = n->op->jac == TB_JAC_QUOT;
     bool prod = n->op->jac == TB_JAC_PROD || quot;
     if (brackets)
@@ -232,7 +254,7 @@ static void formula_inner(pen *p, int node, bool brackets)
 {
     const tb_node *n = &p->g->nodes[node];
     char name[64];
-    if (n->region >= 0 && !p->open && n->op == &tb_op_branch) {
+    if (n->region >= 0 && p->mode != TB_JAC_OPEN && n->op == &tb_op_branch) {
         const tb_region *r = &p->g->regions[n->region];
         call(p, r->shown, r->in, 1);
     } else if (n->op->lane == TB_LANE_LEAF) {
@@ -398,7 +420,7 @@ static void print_factor(tb_notation note, const tb_jacobian *j, int f,
              .g = j->graph,
              .entry = j->graph->boundaries[f].node,
              .index = index,
-             .open = j->expanded,
+             .mode = j->mode,
              .start = out->len};
     term(&p, j->factors[f], brackets);
 }

@@ -209,17 +209,24 @@ typedef struct tb_jx {
     const signed char *signs;
 } tb_jx;
 
+/** How sublayers appear in a Jacobian. */
+typedef enum tb_jac_mode {
+    TB_JAC_CLOSED, /* one symbol J_F(arg) */
+    TB_JAC_OPEN,   /* down to their weights */
+    TB_JAC_SILENT  /* F = 0: gone, with their Jacobians */
+} tb_jac_mode;
+
 /** d x_out / d x_in of a graph: one factor per step between boundaries, to
  * be multiplied last to first. */
 typedef struct tb_jacobian {
     const tb_graph *graph;
-    bool expanded; /* sublayers opened down to their weights */
+    tb_jac_mode mode;
     int nfactors;
     const tb_jx **factors;
 } tb_jacobian;
 
 tb_status tb_jacobian_build(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
-                            bool expand, tb_jacobian *out);
+                            tb_jac_mode mode, tb_jacobian *out);
 
 typedef enum tb_notation {
     TB_NOTE_TEXT,

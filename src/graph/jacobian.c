@@ -7,7 +7,7 @@
 typedef struct maker {
     tb_arena *a;
     const tb_graph *g;
-    bool expand;
+    tb_jac_mode mode;
     const tb_jx **at; /* per node, relative to the step's x */
 } maker;
 
@@ -201,7 +201,7 @@ static const tb_jx *node_rule(maker *m, int i)
 static const tb_jx *region_rule(maker *m, int i)
 {
     const tb_region *r = &m->g->regions[m->g->nodes[i].region];
-    if (i != r->out)
+    if (i != r->out || m->mode == TB_JAC_SILENT)
         return &zero;
     return prod(m, leaf(m, TB_JX_SYM, r->shown, r->in[0]), m->at[r->in[0]]);
 }
@@ -214,7 +214,7 @@ static tb_status build_step(maker *m, int lo, int hi, const tb_jx **out)
         m->at[i] = &zero;
     m->at[from] = &one;
     for (int i = from + 1; i <= to; i++) {
-        bool closed = g->nodes[i].region >= 0 && !m->expand;
+        bool closed = g->nodes[i].region >= 0 && m->mode != TB_JAC_OPEN;
         m->at[i] = closed ? region_rule(m, i) : node_rule(m, i);
         if (!m->at[i])
             return TB_ERR_MEMORY;
@@ -224,9 +224,9 @@ static tb_status build_step(maker *m, int lo, int hi, const tb_jx **out)
 }
 
 tb_status tb_jacobian_build(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
-                            bool expand, tb_jacobian *out)
+                            tb_jac_mode mode, tb_jacobian *out)
 {
-    maker m = {arena, g, expand, NULL};
+    maker m = {arena, g, mode, NULL};
     int n = g->nboundaries - 1;
     (void)ctx;
     m.at = tb_arena_alloc(arena, (size_t)g->nnodes * sizeof *m.at);
@@ -234,7 +234,7 @@ tb_status tb_jacobian_build(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
     if (!m.at || !out->factors)
         return TB_ERR_MEMORY;
     out->graph = g;
-    out->expanded = expand;
+    out->mode = mode;
     out->nfactors = n;
     for (int i = 0; i < n; i++)
         TB_TRY(build_step(&m, i, i + 1, &out->factors[i]));

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* tollbooth blocks: the files of blocks/, their lane and source. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const opt_usage usage = {
+    .name = "blocks",
+    .operands = "",
+    .summary = "the blocks that are built in",
+    .example = "blocks",
+};
+
+typedef struct row {
+    tb_block *block;
+    char *text, *lane;
+    char what[80];
+} row;
+
+/* The first line of the comment at the head of the file. */
+static void first_line(const char *about, char *out, size_t cap)
+{
+    size_t n = about ? strcspn(about, "\n") : 0;
+    snprintf(out, cap, "%.*s", (int)n, about ? about : "");
+}
+
+static tb_status load(tb_ctx *ctx, size_t i, row *r)
+{
+    tb_status s = tb_block_load(ctx, tb_builtin_name(i), &r->block);
+    if (s == TB_OK)
+        s = tb_block_text(ctx, r->block, &r->text);
+    if (s == TB_OK)
+        s = tb_lane_text(ctx, r->block, &r->lane);
+    if (s == TB_OK)
+        first_line(tb_block_about(r->block), r->what, sizeof r->what);
+    return s;
+}
+
+static void unload(tb_ctx *ctx, row *r)
+{
+    tb_text_free(ctx, r->text);
+    tb_text_free(ctx, r->lane);
+    if (r->block)
+        tb_block_destroy(ctx, r->block);
+}
+
+static int as_json(tb_ctx *ctx, const row *rows, size_t n)
+{
+    tb_json *j;
+    if (tb_json_create(ctx, &j) != TB_OK)
+        return die(ctx, TB_ERR_MEMORY);
+    tb_json_object(j, NULL);
+    tb_json_string(j, "tollbooth", TB_VERSION);
+    tb_json_array(j, "blocks");
+    for (size_t i = 0; i < n; i++) {
+        tb_json_object(j, NULL);
+        tb_json_string(j, "name", tb_block_name(rows[i].block));
+        tb_json_string(j, "text", rows[i].text);
+        tb_json_string(j, "lane", rows[i].lane);
+        tb_json_string(j, "source", tb_block_about(rows[i].block));
+        tb_json_end(j);
+    }
+    tb_json_end(j);
+    tb_json_end(j);
+    return print_json(ctx, j, 0);
+}
+
+static int as_table(tb_ctx *ctx, const row *rows, size_t n, bool ascii)
+{
+    static const tb_column columns[] = {{"block", TB_LEFT, 0, false},
+                                        {"lane", TB_LEFT, 1, true},
+                                        {"what it is", TB_LEFT, 2, true}};
+    const char *cells[3 * 256];
+    tb_terminal term = terminal_of(ascii);
+    tb_out *out;
+    if (tb_out_create(ctx, &out) != TB_OK)
+        return die(ctx, TB_ERR_MEMORY);
+    for (size_t i = 0; i < n; i++) {
+        cells[3 * i] = tb_block_name(rows[i].block);
+        cells[3 * i + 1] = rows[i].lane;
+        cells[3 * i + 2] = rows[i].what;
+    }
+    tb_table t = {
+        .columns = columns, .n_columns = 3, .cells = cells, .n_rows = n};
+    tb_status s = tb_table_term(ctx, &t, &term, out);
+    if (s == TB_OK)
+        fputs(tb_out_str(out), stdout);
+    tb_out_destroy(out);
+    return s == TB_OK ? finish(0) : die(ctx, s);
+}
+
+int cmd_blocks(tb_ctx *ctx, int argc, char **argv)
+{
+    bool json = false, ascii = false;
+    const opt opts[] = {
+        {"json", OPT_FLAG, &json, NULL, "print one JSON object", 0, 0},
+        {"ascii", OPT_FLAG, &ascii, NULL, "plain ASCII drawing", 0, 0},
+        OPT_END,
+    };
+    opt_end end = opt_parse(&usage, opts, &argc, argv);
+    if (end != OPT_GO)
+        return end == OPT_DONE ? finish(0) : 2;
+    size_t n = tb_builtin_count();
+    row *rows = calloc(n < 256 ? n : 256, sizeof *rows);
+    tb_status s = rows ? TB_OK : TB_ERR_MEMORY;
+    for (size_t i = 0; i < n && s == TB_OK; i++)
+        s = load(ctx, i, &rows[i]);
+    int code = s != TB_OK ? die(ctx, s)
+               : json     ? as_json(ctx, rows, n)
+                          : as_table(ctx, rows, n, ascii);
+    for (size_t i = 0; i < n && rows; i++)
+        unload(ctx, &rows[i]);
+    free(rows);
+    return code;
+}

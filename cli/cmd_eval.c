@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* tollbooth eval: an equation on given numbers. */
+#include "cli.h"
+#include "tollbooth/checkpoint.h"
+#include "tollbooth/eval.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const opt_usage usage = {
+    .name = "eval",
+    .operands = "EXPR",
+    .summary = "evaluate an equation, its gradients and Jacobian",
+    .detail =
+        "--set gives inputs ([d], [T,d] or [B,T,d]) and weights (norm.gain, "
+        "attn.q) by name,\nas JSON, NAME=FILE.npy or "
+        "NAME=FILE.safetensors:TENSOR. The strings \"nan\", \"inf\" and\n"
+        "\"-inf\" are numbers. A non-finite result is printed and exits 4.",
+    .example = "eval 'x + relu(norm(x))' --set x='[1,2,3,4]' --jacobian x",
+    .min = 1,
+    .max = 1,
+};
+
+enum { VALUES = 64 };
+
+/** Named arrays from the command line; the names live here. */
+typedef struct named {
+    tb_array arrays[VALUES];
+    char *names[VALUES];
+    tb_eval_value values[VALUES];
+    size_t count;
+} named;
+
+static void clear(tb_ctx *ctx, named *n)
+{
+    for (size_t i = 0; i < n->count; i++) {
+        tb_array_clear(ctx, &n->arrays[i]);
+        free(n->names[i]);
+    }
+}
+
+static bool ends_with(const char *s, const char *tail)
+{
+    size_t n = strlen(s), k = strlen(tail);
+    return n > k && strcmp(s + n - k, tail) == 0;
+}
+
+/* FILE.safetensors:TENSOR, cut at the colon after the extension. */
+static char *tensor_colon(char *text)
+{
+    char *ext = strstr(text, ".safetensors:");
+    return ext ? ext + strlen(".safetensors") : NULL;
+}
+
+static tb_status read_value(tb_ctx *ctx, char *text, const char *what,
+                            tb_array *out)
+{
+    char *colon = tensor_colon(text);
+    if (ends_with(text, ".npy"))
+        return tb_npy_read(ctx, text, out);
+    if (!colon)
+        return tb_json_parse_tensor(ctx, text, what, out);
+    *colon = '\0';
+    return tb_array_read_tensor(ctx, text, colon + 1, out);
+}
+
+static void describe(named *n, size_t i)
+{
+    tb_array *a = &n->arrays[i];
+    tb_eval_value *v = &n->values[i];
+    v->name = n->names[i];
+    v->rank = a->rank;
+    v->data = a->data;
+    for (int k = 0; k < a->rank && k < TB_EVAL_RANK; k++)
+        v->dims[k] = a->dims[k];
+}
+
+static int add(tb_ctx *ctx, named *n, const char *option, const char *item)
+{
+    char *text = strdup(item), what[100];
+    char *equals = text ? strchr(text, '=') : NULL;
+    if (!text)
+        return die(ctx, TB_ERR_MEMORY);
+    if (!equals || equals == text) {
+        free(text);
+        return usage_error("eval", "--%s: got %s, wanted NAME=VALUE", option,
+                           item);
+    }
+    *equals = '\0';
+    size_t i = n->count++;
+    n->names[i] = text;
+    snprintf(what, sizeof what, "--%s %s", option, text);
+    tb_status s = read_value(ctx, equals + 1, what, &n->arrays[i]);
+    if (s != TB_OK)
+        return die(ctx, s);
+    if (n->arrays[i].rank > TB_EVAL_RANK) {
+        fprintf(stderr, "tollbooth: %s: got %d lists deep, wanted at most %d\n",
+                what, n->arrays[i].rank, TB_EVAL_RANK);
+        return tb_status_exit(TB_ERR_SHAPE);
+    }
+    describe(n, i);
+    return 0;
+}
+
+static int add_all(tb_ctx *ctx, named *n, const char *option,
+                   const opt_many *items)
+{
+    int code = 0;
+    for (size_t i = 0; i < items->count && code == 0; i++)
+        code = add(ctx, n, option, items->items[i]);
+    return code;
+}
+
+/* --- output ------------------------------------------------------------------
+ */
+
+static bool finite(const tb_eval_value *v)
+{
+    size_t n = 1;
+    for (int i = 0; i < v->rank; i++)
+        n *= v->dims[i];
+    for (size_t i = 0; v->data && i < n; i++)
+        if (!(v->data[i] - v->data[i] == 0))
+            return false;
+    return true;
+}
+
+static bool all_finite(const tb_eval_result *r)
+{
+    bool ok = finite(&r->y) && finite(&r->tangent) && finite(&r->jacobian);
+    for (size_t i = 0; i < r->ngrads; i++)
+        ok = ok && finite(&r->grads[i]);
+    return ok;
+}
+
+static void value_json(tb_json *j, const char *key, const tb_eval_value *v)
+{
+    if (v->data)
+        tb_json_tensor(j, key, TB_F64, v->data, v->rank, v->dims);
+}
+
+static void result_json(const tb_eval_result *r, tb_json *j)
+{
+    tb_json_object(j, NULL);
+    tb_json_string(j, "tollbooth", TB_VERSION);
+    value_json(j, "y", &r->y);
+    if (r->ngrads) {
+        tb_json_object(j, "grad");
+        for (size_t i = 0; i < r->ngrads; i++)
+            value_json(j, r->grads[i].name, &r->grads[i]);
+        tb_json_end(j);
+    }
+    value_json(j, "tangent", &r->tangent);
+    value_json(j, "jacobian", &r->jacobian);
+    if (r->nonfinite_rows) {
+        tb_json_object(j, "nonfinite");
+        tb_json_int(j, "rows", (int64_t)r->nonfinite_rows);
+        tb_json_int(j, "first_row", (int64_t)r->first_row);
+        tb_json_string(j, "operation", r->first_op);
+        tb_json_end(j);
+    }
+    tb_json_end(j);
+}
+
+/* Rows of numbers, seven digits, one token a line. */
+static void value_text(const char *name, const tb_eval_value *v)
+{
+    size_t n = 1, width = v->rank ? v->dims[v->rank - 1] : 1;
+    if (!v->data)
+        return;
+    for (int i = 0; i < v->rank; i++)
+        n *= v->dims[i];
+    printf("%s%s", name, v->rank > 1 || n > 8 ? "\n" : " ");
+    for (size_t i = 0; i < n; i++)
+        printf("%12.7g%s", v->data[i], (i + 1) % width == 0 ? "\n" : " ");
+}
+
+static void result_text(const tb_eval_result *r)
+{
+    char name[200];
+    value_text("y", &r->y);
+    for (size_t i = 0; i < r->ngrads; i++) {
+        snprintf(name, sizeof name, "grad %s", r->grads[i].name);
+        value_text(name, &r->grads[i]);
+    }
+    value_text("tangent", &r->tangent);
+    value_text("jacobian (rows are outputs, columns inputs)", &r->jacobian);
+}
+
+static int report(tb_ctx *ctx, const tb_eval_result *r, bool json)
+{
+    int code = all_finite(r) ? 0 : tb_status_exit(TB_ERR_NONFINITE);
+    tb_json *j;
+    if (r->nonfinite_rows)
+        fprintf(stderr,
+                "tollbooth: %zu non-finite row%s, first at row %zu, operation "
+                "%s\n",
+                r->nonfinite_rows, r->nonfinite_rows == 1 ? "" : "s",
+                r->first_row, r->first_op ? r->first_op : "input");
+    if (!json) {
+        result_text(r);
+        return finish(code);
+    }
+    if (tb_json_create(ctx, &j) != TB_OK)
+        return die(ctx, TB_ERR_MEMORY);
+    result_json(r, j);
+    return print_json(ctx, j, code);
+}
+
+static int run(tb_ctx *ctx, const tb_eval *e, bool json)
+{
+    tb_eval_result *r;
+    tb_status s = tb_eval_run(ctx, e, &r);
+    if (s != TB_OK)
+        return die(ctx, s);
+    int code = report(ctx, r, json);
+    tb_eval_free(ctx, r);
+    return code;
+}
+
+/* --- command -----------------------------------------------------------------
+ */
+
+int cmd_eval(tb_ctx *ctx, int argc, char **argv)
+{
+    opt_many set = {.count = 0}, tangent = {.count = 0};
+    const char *grad = NULL;
+    bool json = false, exact = false;
+    int dtype = 0, mask = 0;
+    double eps = -1;
+    tb_eval e = {.seed = 1};
+    const opt opts[] = {
+        {"set", OPT_MANY, &set, "NAME=V", "an input or a weight", 0, 0},
+        {"grad", OPT_TEXT, &grad, "JSON",
+         "cotangent, of the shape of the value: prints all gradients", 0, 0},
+        {"tangent", OPT_MANY, &tangent, "NAME=V",
+         "direction of an input: prints the tangent", 0, 0},
+        {"jacobian", OPT_TEXT, &e.jacobian, "NAME",
+         "Jacobian with respect to this input", 0, 0},
+        {"blocks", OPT_FLAG, &e.jacobian_blocks, NULL,
+         "only the Jacobian's blocks of one token", 0, 0},
+        {"heads", OPT_SIZE, &e.heads, "h", "attention heads (default 1)", 0, 0},
+        {"kv-heads", OPT_SIZE, &e.kv_heads, "n", "key and value heads", 0, 0},
+        {"mask", OPT_CHOICE, &mask, NULL, "attention mask (default causal)",
+         "causal|none", 0},
+        {"seed", OPT_SEED, &e.seed, "S", "seed of weights not set (1)", 0, 0},
+        {"norm", OPT_TEXT, &e.norm, "KIND", "what norm(...) means", 0, 0},
+        {"eps", OPT_REAL, &eps, "E", "eps of the norms (default 1e-5)", 0, 0},
+        {"init", OPT_TEXT, &e.init, "RULES", "init rules of weights not set", 0,
+         0},
+        {"dtype", OPT_CHOICE, &dtype, NULL, "number type (default f64)",
+         "f64|f32", 0},
+        {"exact", OPT_FLAG, &exact, NULL, "our own matrix products only", 0, 0},
+        {"json", OPT_FLAG, &json, NULL, "print one JSON object", 0, 0},
+        OPT_END,
+    };
+    opt_end end = opt_parse(&usage, opts, &argc, argv);
+    if (end != OPT_GO)
+        return end == OPT_DONE ? finish(0) : 2;
+    named sets = {.count = 0}, tangents = {.count = 0}, cot = {.count = 0};
+    char *cotangent = NULL;
+    int code = add_all(ctx, &sets, "set", &set);
+    if (code == 0)
+        code = add_all(ctx, &tangents, "tangent", &tangent);
+    if (code == 0 && grad) {
+        size_t n = strlen(grad) + strlen("y=") + 1;
+        cotangent = malloc(n);
+        if (cotangent)
+            snprintf(cotangent, n, "y=%s", grad);
+        code = cotangent ? add(ctx, &cot, "grad", cotangent)
+                         : die(ctx, TB_ERR_MEMORY);
+    }
+    e.text = argv[0];
+    e.sets = sets.values;
+    e.nsets = sets.count;
+    e.tangents = tangents.values;
+    e.ntangents = tangents.count;
+    e.cotangent = cot.count ? cot.values : NULL;
+    e.eps = eps >= 0 ? &eps : NULL;
+    e.f32 = dtype == 1;
+    e.mask = mask == 1 ? TB_EVAL_MASK_NONE : TB_EVAL_MASK_CAUSAL;
+    tb_ctx_exact(ctx, exact);
+    if (code == 0)
+        code = run(ctx, &e, json);
+    clear(ctx, &sets);
+    clear(ctx, &tangents);
+    clear(ctx, &cot);
+    free(cotangent);
+    return code;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* tollbooth flow: what the gradient is at every sublayer boundary. */
+#include "cli.h"
+#include "flow_print.h"
+#include "tollbooth/train.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const opt_usage usage = {
+    .name = "flow",
+    .operands = "BLOCK...",
+    .summary = "gradient flow through any depth, side by side",
+    .detail =
+        "A BLOCK is measured at its initial values; a folder that train wrote "
+        "is measured as\nit is. lane is the backward signal with every branch "
+        "cut, total the true gradient,\nboth relative to the top of the "
+        "stack, below the final norm.",
+    .example = "flow post-ln pre-ln --depth 6,12,48",
+    .min = 1,
+    .max = -1,
+};
+
+typedef struct flow_options {
+    tb_flow_spec spec;
+    opt_sizes depths;
+    opt_many thresholds;
+    tb_threshold limits[64];
+    const char *text;
+    bool json, exact, ascii, check, table;
+    int attention, mask, cotangent, dtype;
+    size_t tokens;
+} flow_options;
+
+static int read_thresholds(flow_options *o)
+{
+    for (size_t i = 0; i < o->thresholds.count; i++) {
+        const char *item = o->thresholds.items[i];
+        char *code = strdup(item), *equals = code ? strchr(code, '=') : NULL;
+        double v;
+        if (!equals || !opt_real(equals + 1, &v)) {
+            free(code);
+            return usage_error("flow", "--threshold: got %s, wanted CODE=v",
+                               item);
+        }
+        *equals = '\0';
+        o->limits[i] = (tb_threshold){code, v};
+    }
+    o->spec.thresholds = o->limits;
+    o->spec.nthresholds = o->thresholds.count;
+    return 0;
+}
+
+/* batch*(T+1) ids: evenly spaced windows of the text. */
+static tb_status window_ids(tb_ctx *ctx, const tb_tokens *t, size_t batch,
+                            size_t tokens, const char *name, int32_t **out)
+{
+    size_t row = tokens + 1;
+    *out = NULL;
+    if (t->count < row) {
+        fprintf(stderr, "tollbooth: %s: need at least %zu tokens, have %zu\n",
+                name, row, t->count);
+        return TB_ERR_INPUT;
+    }
+    *out = malloc(batch * row * sizeof **out);
+    if (!*out)
+        return TB_ERR_MEMORY;
+    (void)ctx;
+    for (size_t b = 0; b < batch; b++) {
+        size_t at = batch > 1 ? (t->count - row) * b / (batch - 1) : 0;
+        memcpy(*out + b * row, t->ids + at, row * sizeof **out);
+    }
+    return TB_OK;
+}
+
+static tb_status text_ids(tb_ctx *ctx, flow_options *o,
+                          const tb_tokenizer *tokenizer, int32_t **ids)
+{
+    tb_text text = {0};
+    tb_tokens tokens = {0};
+    tb_tokenizer *own = NULL;
+    size_t batch = o->spec.batch ? o->spec.batch : 1;
+    tb_status s = tb_text_load(ctx, o->text, NULL, &text);
+    if (s == TB_OK && !tokenizer) {
+        s = tb_tokenizer_byte(ctx, &own);
+        tokenizer = own;
+    }
+    if (s == TB_OK)
+        s = tb_tokenizer_encode(ctx, tokenizer, o->text, text.bytes.data,
+                                text.bytes.len, &tokens);
+    if (s == TB_OK)
+        s = window_ids(ctx, &tokens, batch, o->spec.settings.context, o->text,
+                       ids);
+    tb_tokens_clear(ctx, &tokens);
+    tb_text_clear(ctx, &text);
+    tb_tokenizer_destroy(own);
+    return s;
+}
+
+/* A folder of train: its weights, its context unless --tokens says less. */
+static tb_status measure_folder(tb_ctx *ctx, flow_options *o, const char *dir,
+                                tb_flow **out)
+{
+    tb_lm *lm;
+    int32_t *ids = NULL;
+    tb_status s = tb_lm_open(ctx, dir, &lm);
+    if (s != TB_OK)
+        return s;
+    o->spec.settings.context = tb_lm_settings(lm)->context;
+    if (o->text)
+        s = text_ids(ctx, o, tb_lm_tokenizer(lm), &ids);
+    o->spec.ids = ids;
+    if (s == TB_OK)
+        s = tb_lm_flow(lm, &o->spec, out);
+    o->spec.ids = NULL;
+    free(ids);
+    tb_lm_close(lm);
+    return s;
+}
+
+static tb_status measure_block(tb_ctx *ctx, flow_options *o, const char *what,
+                               size_t depth, tb_flow **out)
+{
+    tb_block *b;
+    int32_t *ids = NULL;
+    tb_status s = tb_block_load(ctx, what, &b);
+    if (s != TB_OK)
+        return s;
+    o->spec.settings.context = o->tokens ? o->tokens : 32;
+    o->spec.settings.depth = depth;
+    if (o->text) {
+        o->spec.settings.vocab = 256;
+        s = text_ids(ctx, o, NULL, &ids);
+    }
+    o->spec.ids = ids;
+    if (s == TB_OK)
+        s = tb_flow_measure(ctx, b, &o->spec, out);
+    o->spec.ids = NULL;
+    free(ids);
+    tb_block_destroy(ctx, b);
+    return s;
+}
+
+static bool is_folder(const char *what)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/" TB_DIR_CONFIG, what);
+    return tb_file_exists(path);
+}
+
+static int print_objects(tb_ctx *ctx, tb_flow *const *runs, size_t n, int code)
+{
+    tb_json *j;
+    if (tb_json_create(ctx, &j) != TB_OK)
+        return die(ctx, TB_ERR_MEMORY);
+    tb_json_object(j, NULL);
+    tb_json_string(j, "tollbooth", TB_VERSION);
+    tb_json_array(j, "runs");
+    for (size_t i = 0; i < n; i++)
+        tb_flow_json(runs[i], j, NULL);
+    tb_json_end(j);
+    tb_json_end(j);
+    return print_json(ctx, j, code);
+}
+
+static int print_figures(tb_ctx *ctx, const flow_options *o,
+                         tb_flow *const *runs, size_t n, int code)
+{
+    tb_terminal term = terminal_of(o->ascii);
+    tb_out *out;
+    if (tb_out_create(ctx, &out) != TB_OK)
+        return die(ctx, TB_ERR_MEMORY);
+    tb_status s = flow_figure_term(ctx, runs, n, &term, out);
+    if (s == TB_OK)
+        s = flow_summary(ctx, runs, n, &term, out);
+    for (size_t i = 0; i < n && s == TB_OK; i++) {
+        fputs(tb_out_str(out), stdout);
+        tb_out_reset(out);
+        printf("\n%s, %zu blocks\n", runs[i]->block, runs[i]->depth);
+        if (o->table)
+            s = flow_table(ctx, runs[i], &term, out);
+        if (s == TB_OK)
+            s = flow_verdicts(ctx, runs[i], &term, out);
+    }
+    fputs(tb_out_str(out), stdout);
+    tb_out_destroy(out);
+    return s == TB_OK ? finish(code) : die(ctx, s);
+}
+
+/* --check: 1 on a FAIL; a non-finite result is exit 4 in any case. */
+static int exit_code(const flow_options *o, tb_flow *const *runs, size_t n)
+{
+    int code = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t v = 0; v < runs[i]->nverdicts; v++) {
+            const tb_verdict *x = &runs[i]->verdicts[v];
+            if (x->level != TB_FAILED)
+                continue;
+            if (strcmp(x->code, "NONFINITE") == 0)
+                return tb_status_exit(TB_ERR_NONFINITE);
+            if (o->check)
+                code = tb_status_exit(TB_CHECK);
+        }
+    return code;
+}
+
+static int measure_all(tb_ctx *ctx, flow_options *o, int argc, char **argv)
+{
+    size_t ndepths = o->depths.count ? o->depths.count : 1, n = 0;
+    tb_flow **runs = calloc((size_t)argc * ndepths, sizeof *runs);
+    tb_status s = runs ? TB_OK : TB_ERR_MEMORY;
+    for (int i = 0; i < argc && s == TB_OK; i++) {
+        bool folder = is_folder(argv[i]);
+        for (size_t k = 0; k < (folder ? 1 : ndepths) && s == TB_OK; k++) {
+            size_t depth = o->depths.count ? o->depths.items[k] : 0;
+            s = folder ? measure_folder(ctx, o, argv[i], &runs[n])
+                       : measure_block(ctx, o, argv[i], depth, &runs[n]);
+            n += s == TB_OK;
+        }
+    }
+    int code = s == TB_OK ? exit_code(o, runs, n) : 0;
+    code = s != TB_OK ? die(ctx, s)
+           : o->json  ? print_objects(ctx, runs, n, code)
+                      : print_figures(ctx, o, runs, n, code);
+    for (size_t i = 0; i < n; i++)
+        tb_flow_free(ctx, runs[i]);
+    free(runs);
+    return code;
+}
+
+int cmd_flow(tb_ctx *ctx, int argc, char **argv)
+{
+    flow_options o = {.spec = {.settings = TB_SETTINGS_UNSET, .seed = 1}};
+    tb_settings *s = &o.spec.settings;
+    const opt opts[] = {
+        {"depth", OPT_SIZES, &o.depths, "N,N,...",
+         "blocks in the stack (default 6)", 0, 0},
+        SETTINGS_OPTS(*s),
+        {"tokens", OPT_SIZE, &o.tokens, "T", "tokens in a row (default 32)", 0,
+         0},
+        {"batch", OPT_SIZE, &o.spec.batch, "B", "rows (default 1)", 0, 0},
+        {"vocab", OPT_SIZE, &s->vocab, "V", "vocabulary (default 256)", 0, 0},
+        {"text", OPT_TEXT, &o.text, "FILE",
+         "bytes of a text instead of random tokens", 0, 0},
+        {"seed", OPT_SEED, &o.spec.seed, "S", "seed (default 1)", 0, 0},
+        {"attention", OPT_CHOICE, &o.attention, NULL,
+         "uniform: queries and keys start at 0", "softmax|uniform", 0},
+        {"mask", OPT_CHOICE, &o.mask, NULL, "attention mask", "causal|none", 0},
+        {"cotangent", OPT_CHOICE, &o.cotangent, NULL,
+         "what is sent back from the top", "loss|random|coherent", 0},
+        {"spectrum", OPT_FLAG, &o.spec.spectrum, NULL,
+         "singular values of the whole stack (B*T*d up to 512)", 0, 0},
+        {"dtype", OPT_CHOICE, &o.dtype, NULL, "number type (default f32)",
+         "f32|f64", 0},
+        {"exact", OPT_FLAG, &o.exact, NULL, "our own matrix products only", 0,
+         0},
+        {"threshold", OPT_MANY, &o.thresholds, "CODE=v",
+         "limit of a verdict, e.g. VANISH=0.01", 0, 0},
+        {"check", OPT_FLAG, &o.check, NULL, "exit 1 on a FAIL", 0, 0},
+        {"table", OPT_FLAG, &o.table, NULL, "print every sublayer", 0, 0},
+        {"ascii", OPT_FLAG, &o.ascii, NULL, "plain ASCII drawing", 0, 0},
+        {"json", OPT_FLAG, &o.json, NULL, "print one JSON object", 0, 0},
+        OPT_END,
+    };
+    opt_end end = opt_parse(&usage, opts, &argc, argv);
+    if (end != OPT_GO)
+        return end == OPT_DONE ? finish(0) : 2;
+    int code = read_thresholds(&o);
+    s->uniform_attention = o.attention;
+    s->causal = o.mask == 0;
+    o.spec.cotangent = (tb_cotangent)o.cotangent;
+    o.spec.dtype = o.dtype == 1 ? TB_F64 : TB_F32;
+    tb_ctx_exact(ctx, o.exact);
+    if (code == 0)
+        code = measure_all(ctx, &o, argc, argv);
+    for (size_t i = 0; i < o.thresholds.count; i++)
+        free((void *)(uintptr_t)o.limits[i].code);
+    return code;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* Errors, output and the terminal. */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+int die(tb_ctx *ctx, tb_status s)
+{
+    const char *text = tb_error(ctx);
+    fflush(stdout);
+    fprintf(stderr, "tollbooth: %s\n", *text ? text : tb_status_text(s));
+    return tb_status_exit(s);
+}
+
+int usage_error(const char *command, const char *fmt, ...)
+{
+    va_list ap;
+    fprintf(stderr, "tollbooth %s: ", command);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "\n");
+    return tb_status_exit(TB_ERR_USAGE);
+}
+
+int finish(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    fprintf(stderr, "tollbooth: standard output: %s\n", strerror(errno));
+    return tb_status_exit(TB_ERR_IO);
+}
+
+int print_json(tb_ctx *ctx, tb_json *j, int code)
+{
+    const char *text = tb_json_text(j);
+    if (!text)
+        code = die(ctx, TB_ERR_MEMORY);
+    else
+        printf("%s\n", text);
+    tb_json_destroy(j);
+    return finish(code);
+}
+
+tb_terminal terminal_of(bool ascii)
+{
+    tb_terminal t = {80, ascii};
+    struct winsize w;
+    const char *columns = getenv("COLUMNS");
+    size_t n;
+    if (columns && opt_size(columns, &n) && n > 0)
+        t.width = n > 200 ? 200 : (int)n;
+    else if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col)
+        t.width = w.ws_col;
+    return t;
+}
+
+bool stderr_is_terminal(void)
+{
+    const char *term = getenv("TERM");
+    return isatty(STDERR_FILENO) && !(term && strcmp(term, "dumb") == 0);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* What the text of a block alone gives: diagram, symbolic Jacobian, lane,
+ * corners, findings, parameters. */
+#ifndef TOLLBOOTH_EXPLAIN_H
+#define TOLLBOOTH_EXPLAIN_H
+
+#include "tollbooth/block.h"
+#include "tollbooth/json.h"
+#include "tollbooth/pictures.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tb_explain_format {
+    TB_EXPLAIN_TEXT,
+    TB_EXPLAIN_LATEX,
+    TB_EXPLAIN_MATHML,
+    TB_EXPLAIN_SVG
+} tb_explain_format;
+
+/** tb_explain_json - the object of `explain --json` (docs/json.md), as the
+ * member `key` (NULL at the top). No weights are made, so any depth and width
+ * that can be counted can be explained. */
+tb_status tb_explain_json(tb_ctx *ctx, const tb_block *b,
+                          const tb_settings *settings, tb_json *j,
+                          const char *key);
+
+/** tb_explain_text - the same for a reader; columns and ascii as in
+ * tb_terminal, for TB_EXPLAIN_TEXT only. */
+tb_status tb_explain_text(tb_ctx *ctx, const tb_block *b,
+                          const tb_settings *settings,
+                          tb_explain_format format, int columns, bool ascii,
+                          tb_out *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
