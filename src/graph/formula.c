@@ -188,27 +188,13 @@ static void affine(pen *p, const tb_node *n, bool brackets)
         close(p);
 }
 
-/* True for what is 0 where F is. */
-static bool silent(const pen *p, int node)
-{
-    const tb_node *n = &p->g->nodes[node];
-    if (p->mode != TB_JAC_SILENT || node == p->entry)
-        return false;
-    if (n->region >= 0)
-        return true;
-    if (n->op->jac == TB_JAC_PROD)
-        return silent(p, n->in[0]) || silent(p, n->in[1]);
-    if (n->op->jac == TB_JAC_AFFINE)
-        return silent(p, n->in[0]) &&
-               is_number(&n->attr[TB_ATTR_AFFINE_OFFSET], 0);
-    return (n->op == &tb_op_drop || n->op->alias) && silent(p, n->in[0]);
-}
-
 static void infix(pen *p, const tb_node *n, bool brackets)
 {
     bool sums = n->op->jac == TB_JAC_SUM || n->op->jac == TB_JAC_DIFF;
     for (int i = 0; i < 2 && sums; i++)
-        if (silent(p, n->in[i]) && (i || n->op->jac == TB_JAC_SUM)) {
+        if (p->mode == TB_JAC_SILENT &&
+            tb_node_silent(p->g, n->in[i], p->entry) &&
+            (i || n->op->jac == TB_JAC_SUM)) {
             formula(p, n->in[1 - i], brackets);
             return;
         }

@@ -225,6 +225,10 @@ typedef struct tb_jacobian {
     const tb_jx **factors;
 } tb_jacobian;
 
+/** tb_node_silent - true for a node whose value is 0 where every F is, in the
+ * step that starts at node `entry`. */
+bool tb_node_silent(const tb_graph *g, int node, int entry);
+
 tb_status tb_jacobian_build(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
                             tb_jac_mode mode, tb_jacobian *out);
 

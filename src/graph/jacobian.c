@@ -8,6 +8,7 @@ typedef struct maker {
     tb_arena *a;
     const tb_graph *g;
     tb_jac_mode mode;
+    int entry;
     const tb_jx **at; /* per node, relative to the step's x */
 } maker;
 
@@ -113,9 +114,34 @@ static const tb_jx *coef(maker *m, const tb_attr *attr)
     return x;
 }
 
+static bool is_zero_attr(const tb_attr *a)
+{
+    return a->expr ? a->expr->kind == TB_EXPR_NUMBER && a->expr->number == 0
+                   : a->value == 0;
+}
+
+bool tb_node_silent(const tb_graph *g, int node, int entry)
+{
+    const tb_node *n = &g->nodes[node];
+    if (node <= entry)
+        return false;
+    if (n->region >= 0)
+        return true;
+    if (n->op->jac == TB_JAC_PROD)
+        return tb_node_silent(g, n->in[0], entry) ||
+               tb_node_silent(g, n->in[1], entry);
+    if (n->op->jac == TB_JAC_AFFINE)
+        return is_zero_attr(&n->attr[TB_ATTR_AFFINE_OFFSET]) &&
+               tb_node_silent(g, n->in[0], entry);
+    return (n->op == &tb_op_drop || n->op->alias) &&
+           tb_node_silent(g, n->in[0], entry);
+}
+
 /* The factor a value stands for when it multiplies a stream. */
 static const tb_jx *factor_of(maker *m, int node)
 {
+    if (m->mode == TB_JAC_SILENT && tb_node_silent(m->g, node, m->entry))
+        return &zero;
     bool scalar = m->g->nodes[node].shape.kind == TB_SHAPE_SCALAR;
     return leaf(m, scalar ? TB_JX_SCALAR : TB_JX_DIAG, NULL, node);
 }
@@ -210,6 +236,7 @@ static tb_status build_step(maker *m, int lo, int hi, const tb_jx **out)
 {
     const tb_graph *g = m->g;
     int from = g->boundaries[lo].node, to = g->boundaries[hi].node;
+    m->entry = from;
     for (int i = 0; i < g->nnodes; i++)
         m->at[i] = &zero;
     m->at[from] = &one;
@@ -226,7 +253,7 @@ static tb_status build_step(maker *m, int lo, int hi, const tb_jx **out)
 tb_status tb_jacobian_build(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
                             tb_jac_mode mode, tb_jacobian *out)
 {
-    maker m = {arena, g, mode, NULL};
+    maker m = {.a = arena, .g = g, .mode = mode};
     int n = g->nboundaries - 1;
     (void)ctx;
     m.at = tb_arena_alloc(arena, (size_t)g->nnodes * sizeof *m.at);
