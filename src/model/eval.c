@@ -91,13 +91,8 @@ tb_status tb_eval_back(tb_eval_state *s)
     return tb_plan_backward(s->ctx, &s->run, &b);
 }
 
-static tb_status give_grads(tb_eval_state *s, tb_eval_owner *w)
+static tb_status want_all(tb_eval_state *s)
 {
-    tb_eval_result *r = &w->result;
-    r->grads = tb_arena_alloc(&w->arena, (s->nvars + 1) * sizeof *r->grads);
-    if (!r->grads)
-        return TB_ERR_MEMORY;
-    tb_eval_split(s, s->spec->cotangent->data, s->gout);
     for (size_t i = 0; i < s->nvars; i++) {
         const tb_eval_var *v = &s->vars[i];
         void *g = tb_eval_buffer(s, v->count, tb_dtype_size(s->dtype));
@@ -105,17 +100,39 @@ static tb_status give_grads(tb_eval_state *s, tb_eval_owner *w)
             return TB_ERR_MEMORY;
         (v->is_param ? s->gparams : s->gin)[v->index] = g;
     }
+    return TB_OK;
+}
+
+static tb_status give_grad(tb_eval_state *s, tb_eval_owner *w,
+                           const tb_eval_var *v, const char *name)
+{
+    tb_eval_result *r = &w->result;
+    double *g = new_value(w, name, v->rank, v->dims, &r->grads[r->ngrads]);
+    if (!g)
+        return TB_ERR_MEMORY;
+    r->ngrads++;
+    tb_eval_store(s, (v->is_param ? s->gparams : s->gin)[v->index], v->count,
+                  g);
+    return TB_OK;
+}
+
+/* One per variable, and one more for a weight that was set by a short name. */
+static tb_status give_grads(tb_eval_state *s, tb_eval_owner *w)
+{
+    tb_eval_result *r = &w->result;
+    r->grads = tb_arena_alloc(&w->arena, (2 * s->nvars + 1) * sizeof *r->grads);
+    if (!r->grads)
+        return TB_ERR_MEMORY;
+    tb_eval_split(s, s->spec->cotangent->data, s->gout);
+    TB_TRY(want_all(s));
     TB_TRY(tb_eval_back(s));
     for (size_t i = 0; i < s->nvars; i++) {
-        const tb_eval_var *v = &s->vars[i];
-        double *g = new_value(w, v->name, v->rank, v->dims, &r->grads[i]);
-        if (!g)
-            return TB_ERR_MEMORY;
-        tb_eval_store(s, (v->is_param ? s->gparams : s->gin)[v->index],
-                      v->count, g);
-        (v->is_param ? s->gparams : s->gin)[v->index] = NULL;
+        TB_TRY(give_grad(s, w, &s->vars[i], s->vars[i].name));
+        if (s->vars[i].alias)
+            TB_TRY(give_grad(s, w, &s->vars[i], s->vars[i].alias));
     }
-    r->ngrads = s->nvars;
+    memset(s->gin, 0, (size_t)s->graph->ninputs * sizeof *s->gin);
+    memset(s->gparams, 0, (size_t)s->graph->nparams * sizeof *s->gparams);
     return TB_OK;
 }
 

@@ -9,6 +9,7 @@
 /** An input or a parameter: something one may differentiate by. */
 typedef struct tb_eval_var {
     const char *name;
+    const char *alias; /* the shorter name it was set by: "w", or NULL */
     bool is_param;
     int index; /* into the graph's inputs or params */
     tb_shape shape;

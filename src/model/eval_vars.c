@@ -131,6 +131,8 @@ static tb_status place_sets(tb_eval_state *s)
         TB_TRY(tb_eval_need(s, "set", set->name, &v));
         if (!v->is_param)
             continue;
+        if (!tb_streq(v->name, set->name))
+            v->alias = set->name;
         TB_TRY(tb_eval_fits(s, set->name, set, v->rank, v->dims));
         tb_eval_load(s, set->data, v->count, v->data);
     }
