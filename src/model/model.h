@@ -62,7 +62,7 @@ tb_status tb_model_init_view(tb_model *m, const tb_view *v, uint64_t seed,
 
 const tb_view *tb_model_view(const tb_model *m, const char *name);
 
-/** tb_model_part - graph of layer l (1..depth), 0: stem, depth+1: tail. */
+/** tb_model_graph - graph of layer l (1..depth), 0: stem, depth+1: tail. */
 const tb_graph *tb_model_graph(const tb_model *m, size_t l);
 /** tb_model_part_view - the view of the i-th param of that graph. */
 const tb_view *tb_model_part_view(const tb_model *m, size_t l, size_t i);
