@@ -13,6 +13,10 @@ if(TB_SANITIZE STREQUAL "address")
     add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all
         -fno-omit-frame-pointer)
     add_link_options(-fsanitize=address,undefined)
+elseif(TB_SANITIZE STREQUAL "fuzzer") # clang; tests/ link -fsanitize=fuzzer
+    add_compile_options(-fsanitize=fuzzer-no-link,address,undefined
+        -fno-sanitize-recover=all)
+    add_link_options(-fsanitize=address,undefined)
 elseif(TB_SANITIZE STREQUAL "thread")
     add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
     add_link_options(-fsanitize=thread)
