@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* tollbooth train: a decoder language model on a text. */
+#include "progress.h"
+#include "train_opts.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const opt_usage usage = {
+    .name = "train",
+    .operands = "[BLOCK]",
+    .summary = "train a language model on a text",
+    .detail =
+        "Results go to the folder --out: the weights (model.safetensors), the "
+        "state to resume\nfrom, config.json, the tokenizer and the block's "
+        "text. --resume continues it bit for\nbit; BLOCK and the settings may "
+        "then be left out. Ctrl-C saves and stops.\n"
+        "With --json one line per update is printed.",
+    .example = "train pre-ln --text book.txt --out run --depth 4 --steps 500",
+    .min = 0,
+    .max = 1,
+};
+
+typedef struct printer {
+    progress bar;
+    bool json;
+    tb_ctx *ctx;
+} printer;
+
+tb_schedule schedule_of(int choice)
+{
+    static const tb_schedule kinds[] = {
+        TB_SCHEDULE_CONSTANT, TB_SCHEDULE_COSINE, TB_SCHEDULE_INVSQRT};
+    return choice < 0 ? TB_SCHEDULE_UNSET : kinds[choice];
+}
+
+void step_text(const tb_train_step *s, char *out, size_t cap)
+{
+    char loss[TB_SHOW_CHARS], val[TB_SHOW_CHARS], rate[TB_SHOW_CHARS];
+    tb_show_number(s->loss, loss);
+    tb_show_number(s->val_loss, val);
+    tb_show_number(s->tokens_per_s, rate);
+    snprintf(out, cap, "loss %s%s%s, %s tokens/s", loss,
+             s->has_val ? ", validation " : "", s->has_val ? val : "", rate);
+}
+
+static void on_begin(void *user, const char *json)
+{
+    const printer *p = user;
+    if (p->json)
+        printf("%s\n", json);
+}
+
+static void step_json(tb_ctx *ctx, const tb_train_step *s)
+{
+    tb_json *j;
+    if (tb_json_create(ctx, &j) != TB_OK)
+        return;
+    tb_json_object(j, NULL);
+    tb_json_int(j, "step", (int64_t)s->step);
+    tb_json_number(j, "loss", s->loss);
+    tb_json_number(j, "lr", s->lr);
+    tb_json_number(j, "grad_norm", s->grad_norm);
+    tb_json_number(j, "grad_norm_after", s->grad_norm_after);
+    tb_json_number(j, "update_norm", s->update_norm);
+    tb_json_number(j, "weight_norm", s->weight_norm);
+    tb_json_number(j, "tokens_per_s", s->tokens_per_s);
+    if (s->has_val)
+        tb_json_number(j, "val_loss", s->val_loss);
+    tb_json_end(j);
+    const char *text = tb_json_text(j);
+    if (text)
+        printf("%s\n", text);
+    tb_json_destroy(j);
+}
+
+static void on_step(void *user, const tb_train_step *s)
+{
+    printer *p = user;
+    char text[120];
+    if (p->json)
+        step_json(p->ctx, s);
+    step_text(s, text, sizeof text);
+    progress_show(&p->bar, s->step, s->steps, s->seconds_left, text);
+}
+
+static void done_json(tb_ctx *ctx, const tb_train_result *r, const char *out)
+{
+    tb_json *j;
+    if (tb_json_create(ctx, &j) != TB_OK)
+        return;
+    tb_json_object(j, NULL);
+    tb_json_bool(j, "done", r->end == TB_TRAIN_DONE);
+    tb_json_int(j, "steps", (int64_t)r->steps);
+    tb_json_number(j, "loss", r->loss);
+    tb_json_number(j, "val_loss", r->val_loss);
+    tb_json_number(j, "tokens_per_s", r->tokens_per_s);
+    tb_json_string(j, "out", out);
+    if (r->end == TB_TRAIN_DIVERGED) {
+        tb_json_int(j, "diverged_at", (int64_t)r->bad_step);
+        tb_json_string(j, "where", r->bad_where);
+        tb_json_int(j, "last_good_step", (int64_t)r->good_step);
+    }
+    tb_json_end(j);
+    const char *text = tb_json_text(j);
+    if (text)
+        printf("%s\n", text);
+    tb_json_destroy(j);
+}
+
+static void done_text(const tb_train_result *r, const char *out)
+{
+    char loss[TB_SHOW_CHARS], val[TB_SHOW_CHARS], rate[TB_SHOW_CHARS];
+    tb_show_number(r->loss, loss);
+    tb_show_number(r->val_loss, val);
+    tb_show_number(r->tokens_per_s, rate);
+    printf("%zu parameters, %zu updates, loss %s", r->parameters, r->steps,
+           loss);
+    if (!isnan(r->val_loss))
+        printf(", validation %s nats per token", val);
+    printf(", %s tokens/s\n", rate);
+    if (out)
+        printf("saved in %s\n", out);
+}
+
+static int run(tb_ctx *ctx, const tb_block *b, const tb_train_spec *spec,
+               printer *p)
+{
+    tb_train_result r = {.val_loss = NAN};
+    tb_train_observer obs = {on_begin, on_step, NULL, p};
+    progress_begin(&p->bar, "train", false);
+    tb_status s = tb_train(ctx, b, spec, &obs, &r);
+    progress_end(&p->bar);
+    bool ended = s == TB_OK || s == TB_ERR_DIVERGED || s == TB_INTERRUPTED;
+    if (ended && p->json)
+        done_json(ctx, &r, spec->out);
+    if (s != TB_OK)
+        return die(ctx, s);
+    if (!p->json)
+        done_text(&r, spec->out);
+    return finish(0);
+}
+
+int cmd_train(tb_ctx *ctx, int argc, char **argv)
+{
+    tb_train_spec t = TB_TRAIN_UNSET;
+    printer p = {.ctx = ctx};
+    int schedule = -1;
+    bool exact = false;
+    const opt opts[] = {
+        {"text", OPT_TEXT, &t.text, "FILE", "plain or gzip; - is stdin", 0, 0},
+        {"out", OPT_TEXT, &t.out, "DIR", "folder of the results", 0, 0},
+        {"resume", OPT_FLAG, &t.resume, NULL, "continue --out", 0, 0},
+        {"depth", OPT_SIZE, &t.settings.depth, "N",
+         "blocks in the stack (default 6)", 0, 0},
+        TRAIN_OPTS(t, schedule),
+        {"steps", OPT_SIZE, &t.steps, "n", "updates (default 2000)", 0, 0},
+        {"warmup", OPT_COUNT, &t.warmup, "n",
+         "updates of rising learning rate (default 100)", 0, 0},
+        {"val-every", OPT_SIZE, &t.val_every, "n",
+         "updates between validations (default 250)", 0, 0},
+        {"save-every", OPT_SIZE, &t.save_every, "n",
+         "updates between saves (default 500)", 0, 0},
+        {"seed", OPT_SEED, &t.seed, "S", "seed (default 1)", 0, 0},
+        {"exact", OPT_FLAG, &exact, NULL, "our own matrix products only", 0, 0},
+        {"json", OPT_FLAG, &p.json, NULL, "print JSON lines", 0, 0},
+        OPT_END,
+    };
+    opt_end end = opt_parse(&usage, opts, &argc, argv);
+    tb_block *b = NULL;
+    if (end != OPT_GO)
+        return end == OPT_DONE ? finish(0) : 2;
+    if (!t.resume && (argc == 0 || !t.text))
+        return usage_error("train", "got no %s, wanted BLOCK and --text FILE",
+                           argc == 0 ? "BLOCK" : "--text");
+    if (t.resume && !t.out)
+        return usage_error("train", "--resume: wanted --out DIR too");
+    tb_status s = argc ? tb_block_load(ctx, argv[0], &b) : TB_OK;
+    if (s != TB_OK)
+        return die(ctx, s);
+    t.schedule = schedule_of(schedule);
+    tb_ctx_exact(ctx, exact);
+    int code = run(ctx, b, &t, &p);
+    if (b)
+        tb_block_destroy(ctx, b);
+    return code;
+}
