@@ -35,23 +35,23 @@ double tb_learning_rate(tb_schedule s, double lr, size_t warmup, size_t steps,
 #define TB_SEED_UNSET UINT64_MAX
 
 typedef struct tb_train_spec {
-    tb_settings settings; /* unset: the block's model: section, else depth 6,
-                             width 128, heads 4, context 128 */
-    size_t batch;         /* rows per update [16]; 0 unset */
-    size_t steps;         /* updates [2000]; 0 unset */
-    double lr;            /* peak [1e-3]; < 0 unset */
-    size_t warmup;        /* updates [100]; SIZE_MAX unset */
-    tb_schedule schedule; /* [cosine] */
-    double beta1, beta2;  /* [0.9, 0.95]; < 0 unset */
-    double adam_eps;      /* [1e-8]; < 0 unset */
-    double weight_decay;  /* on matrices only [0.1]; < 0 unset */
-    double clip;          /* global gradient norm; 0: none [1]; < 0 unset */
-    double val_fraction;  /* last part of the text [0.1]; < 0 unset */
-    size_t val_every;     /* updates [250]; 0 unset */
-    size_t val_windows;   /* validation windows each time [32]; 0 unset */
-    size_t save_every;    /* updates [500]; 0 unset */
-    uint64_t seed;        /* [1]; TB_SEED_UNSET */
-    tb_dtype dtype;       /* TB_F32; a resumed run keeps its own */
+    tb_settings settings;  /* unset: the block's model: section, else depth 6,
+                              width 128, heads 4, context 128 */
+    size_t batch;          /* rows per update [16]; 0 unset */
+    size_t steps;          /* updates [2000]; 0 unset */
+    double lr;             /* peak [1e-3]; < 0 unset */
+    size_t warmup;         /* updates [100]; SIZE_MAX unset */
+    tb_schedule schedule;  /* [cosine] */
+    double beta1, beta2;   /* [0.9, 0.95]; < 0 unset */
+    double adam_eps;       /* [1e-8]; < 0 unset */
+    double weight_decay;   /* on matrices only [0.1]; < 0 unset */
+    double clip;           /* global gradient norm; 0: none [1]; < 0 unset */
+    double val_fraction;   /* last part of the text [0.1]; < 0 unset */
+    size_t val_every;      /* updates [250]; 0 unset */
+    size_t val_windows;    /* validation windows each time [32]; 0 unset */
+    size_t save_every;     /* updates [500]; 0 unset */
+    uint64_t seed;         /* [1]; TB_SEED_UNSET */
+    tb_dtype dtype;        /* TB_F32; a resumed run keeps its own */
     const char *tokenizer; /* "char" or "byte" [char] */
     const char *text;      /* file name; NULL with resume: the recorded one */
     const char *out;       /* folder; NULL: nothing is saved */
@@ -79,9 +79,9 @@ typedef struct tb_train_group {
 
 /** One update, as it is printed. */
 typedef struct tb_train_step {
-    size_t step, steps; /* from 1 */
-    double loss, lr;    /* loss of the batch before the update */
-    double grad_norm;   /* before clipping */
+    size_t step, steps;     /* from 1 */
+    double loss, lr;        /* loss of the batch before the update */
+    double grad_norm;       /* before clipping */
     double grad_norm_after; /* the same number if nothing was clipped */
     bool clipped;
     double update_norm, weight_norm; /* |change of all weights|, |weights| */
@@ -124,7 +124,7 @@ typedef struct tb_train_result {
     size_t bad_step;
     char bad_where[TB_TRAIN_WHERE]; /* "layers.4", "loss", or "gradient of
                                        layers.4.ffn.up.weight" */
-    size_t good_step; /* of the last saved checkpoint; 0: none */
+    size_t good_step;               /* of the last saved checkpoint; 0: none */
 } tb_train_result;
 
 /**

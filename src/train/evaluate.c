@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* A model with dropout off, and means of its loss over tokens. */
+#include "train/trainer.h"
+
+/* --- dropout off ------------------------------------------------------------
+ */
+
+/* A mask of rate 0 multiplies by 1: the bits are those of no mask. */
+static void silence(const tb_graph *g, double (*attr)[TB_OP_ATTRS])
+{
+    for (int i = 0; i < g->nnodes; i++) {
+        const tb_op *op = g->nodes[i].op;
+        if (op == &tb_op_drop)
+            attr[i][TB_ATTR_DROP_P] = 0;
+        else if (op == &tb_op_mha)
+            attr[i][TB_ATTR_ATTN_DROP] = 0;
+    }
+}
+
+static tb_status copy_part(tb_quiet *q, size_t p)
+{
+    const tb_graph *g = tb_model_graph(q->model, p);
+    size_t bytes = (size_t)g->nnodes * sizeof **q->attr;
+    q->attr[p] = tb_arena_alloc(&q->arena, bytes + 1);
+    if (!q->attr[p])
+        return TB_ERR_MEMORY;
+    memcpy(q->attr[p], tb_model_attrs(q->model, p), bytes);
+    silence(g, q->attr[p]);
+    return TB_OK;
+}
+
+static tb_status copy_parts(tb_quiet *q)
+{
+    size_t parts = q->model->sizes.s.depth + 2;
+    q->attr = tb_arena_alloc(&q->arena, parts * sizeof *q->attr);
+    if (!q->attr)
+        return TB_ERR_MEMORY;
+    for (size_t p = 0; p < parts; p++)
+        TB_TRY(copy_part(q, p));
+    return TB_OK;
+}
+
+tb_status tb_quiet_init(tb_model *m, tb_quiet *out)
+{
+    *out = (tb_quiet){.ctx = m->ctx, .model = m};
+    tb_arena_init(&out->arena, m->ctx);
+    tb_status s = copy_parts(out);
+    if (s != TB_OK)
+        tb_quiet_clear(out);
+    return s;
+}
+
+void tb_quiet_clear(tb_quiet *q)
+{
+    if (q->model)
+        tb_arena_clear(&q->arena);
+    *q = (tb_quiet){0};
+}
+
+static double loss_of(const tb_quiet *q, const tb_run *tail, const tb_graph *g)
+{
+    for (int o = 0; o < g->noutputs; o++)
+        if (tb_streq(g->outputs[o].name, "loss"))
+            return q->model->dtype == TB_F64
+                       ? *(const double *)tail->outputs[o]
+                       : (double)*(const float *)tail->outputs[o];
+    return 0;
+}
+
+tb_status tb_quiet_forward(tb_quiet *q, const tb_batch *b, double *loss)
+{
+    size_t parts = q->model->sizes.s.depth + 2;
+    tb_run r = {0};
+    for (size_t p = 0; p < parts; p++) {
+        TB_TRY(tb_model_run(q->model, p, b, &r));
+        r.attr = (const double(*)[TB_OP_ATTRS])q->attr[p];
+        TB_TRY(tb_plan_forward(q->ctx, &r));
+    }
+    if (loss)
+        *loss = loss_of(q, &r, tb_model_graph(q->model, parts - 1));
+    return TB_OK;
+}
+
+/* --- means ------------------------------------------------------------------
+ */
+
+void tb_mean_add(tb_mean *m, double loss, size_t tokens)
+{
+    m->sum += loss * (double)tokens;
+    m->tokens += tokens;
+}
+
+double tb_mean_of(const tb_mean *m)
+{
+    return m->tokens ? m->sum / (double)m->tokens : __builtin_nan("");
+}
+
+/* Rows [0, rows) of the batch are windows first, first + 1, ... of the n that
+ * are spread over `all`; the rest has no targets. */
+static void fill(const tb_corpus *c, size_t all, size_t n, size_t first,
+                 size_t rows, size_t batch, int32_t *tokens, int32_t *targets)
+{
+    size_t T = tb_corpus_context(c);
+    for (size_t r = 0; r < batch; r++) {
+        size_t w = (first + (r < rows ? r : 0)) * all / n;
+        tb_corpus_window(c, TB_SPLIT_VAL, w, 1, tokens + r * T,
+                         targets + r * T);
+    }
+    for (size_t i = rows * T; i < batch * T; i++)
+        targets[i] = -1;
+}
+
+tb_status tb_validate(tb_quiet *q, const tb_corpus *c, size_t batch,
+                      size_t windows, int32_t *tokens, int32_t *targets,
+                      double *out)
+{
+    size_t all = tb_corpus_windows(c, TB_SPLIT_VAL);
+    size_t n = all < windows ? all : windows;
+    tb_mean mean = {0};
+    for (size_t first = 0; first < n; first += batch) {
+        size_t rows = n - first < batch ? n - first : batch;
+        const tb_batch b = {.tokens = tokens, .targets = targets};
+        double loss;
+        fill(c, all, n, first, rows, batch, tokens, targets);
+        TB_TRY(tb_quiet_forward(q, &b, &loss));
+        tb_mean_add(&mean, loss, rows * tb_corpus_context(c));
+    }
+    *out = tb_mean_of(&mean);
+    return TB_OK;
+}

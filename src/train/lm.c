@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening a folder that train wrote, and measuring its flow. */
+#include "flow/flow_model.h"
+#include "train/lm.h"
+
+static tb_status open_all(tb_lm *m, const char *dir)
+{
+    tb_ctx *ctx = m->ctx;
+    TB_TRY(tb_folder_record(ctx, &m->arena, dir, &m->record));
+    TB_TRY(tb_folder_block(ctx, &m->arena, dir, &m->record, &m->block));
+    TB_TRY(tb_folder_tokenizer(ctx, &m->arena, dir, &m->tokenizer));
+    tb_settings s = m->record.spec.settings;
+    size_t tokens = tb_tokenizer_size(m->tokenizer);
+    if (tokens != s.vocab)
+        return TB_FAIL(ctx, TB_ERR_INPUT,
+                       "%s/" TB_DIR_TOKENIZER ": got %zu tokens, " TB_DIR_CONFIG
+                       " has a vocabulary of %zu",
+                       dir, tokens, s.vocab);
+    s.dropout = 0;
+    TB_TRY(tb_model_create(ctx, m->block, &s, m->record.spec.dtype, &m->model));
+    m->model->sizes.norm_from = m->record.norm_from;
+    m->model->sizes.eps_from = m->record.eps_from;
+    TB_TRY(tb_quiet_init(m->model, &m->quiet));
+    TB_TRY(tb_model_alloc(m->model));
+    return tb_weights_load(ctx, dir, &m->record, m->model, &m->step);
+}
+
+tb_status tb_lm_open(tb_ctx *ctx, const char *dir, tb_lm **out)
+{
+    *out = NULL;
+    tb_lm *m = tb_alloc(ctx, 1, sizeof *m);
+    if (!m)
+        return TB_ERR_MEMORY;
+    m->ctx = ctx;
+    tb_arena_init(&m->arena, ctx);
+    tb_status s = open_all(m, dir);
+    if (s == TB_OK)
+        *out = m;
+    else
+        tb_lm_close(m);
+    return s;
+}
+
+void tb_lm_close(tb_lm *m)
+{
+    if (!m)
+        return;
+    tb_quiet_clear(&m->quiet);
+    tb_model_destroy(m->model);
+    tb_tokenizer_destroy(m->tokenizer);
+    if (m->block)
+        tb_block_destroy(m->ctx, m->block);
+    tb_arena_clear(&m->arena);
+    tb_free(m->ctx, m);
+}
+
+const tb_block *tb_lm_block(const tb_lm *m)
+{
+    return m->block;
+}
+
+const tb_tokenizer *tb_lm_tokenizer(const tb_lm *m)
+{
+    return m->tokenizer;
+}
+
+const tb_settings *tb_lm_settings(const tb_lm *m)
+{
+    return &m->record.spec.settings;
+}
+
+size_t tb_lm_step(const tb_lm *m)
+{
+    return m->step;
+}
+
+size_t tb_lm_parameters(const tb_lm *m)
+{
+    return m->model->nparameters;
+}
+
+void tb_lm_origin(const tb_lm *m, tb_origin *norm, tb_origin *eps)
+{
+    *norm = m->record.norm_from;
+    *eps = m->record.eps_from;
+}
+
+tb_status tb_lm_bind(tb_lm *m, size_t batch, size_t time)
+{
+    if (m->batch == batch && m->time == time)
+        return TB_OK;
+    m->batch = m->time = 0;
+    TB_TRY(tb_model_bind(m->model, batch, time, 0));
+    m->batch = batch;
+    m->time = time;
+    return TB_OK;
+}
+
+tb_status tb_lm_flow(tb_lm *m, const tb_flow_spec *spec, tb_flow **out)
+{
+    tb_flow_spec own = *spec;
+    own.settings = m->record.spec.settings;
+    own.dtype = m->record.spec.dtype;
+    m->batch = m->time = 0; /* it binds anew */
+    return tb_flow_of_model(m->model, &own, out);
+}

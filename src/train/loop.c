@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* The steps: draw, forward, look, backward, clip and update, measure, save.
+ * Nothing is written to a weight before its step is known to be sound. */
+#include <time.h>
+
+#include "train/trainer.h"
+
+enum { RECENT = 16 }; /* updates behind tokens_per_s */
+
+/* A loss this many times that of the first step counts as diverged. */
+static const double diverged_at = 3;
+
+typedef struct loop {
+    tb_trainer *t;
+    const tb_train_observer *obs;
+    tb_train_result *r;
+    tb_train_step step; /* being made */
+    tb_update update;
+    double seconds[RECENT]; /* of the last updates, a ring */
+    size_t done;            /* updates of this call */
+    double spent;           /* in them */
+} loop;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static size_t tokens_of_step(const tb_trainer *t)
+{
+    return t->spec.batch * t->spec.settings.context;
+}
+
+/* --- divergence -------------------------------------------------------------
+ */
+
+static tb_status diverged(loop *l, const char *what, const char *where)
+{
+    tb_trainer *t = l->t;
+    l->r->end = TB_TRAIN_DIVERGED;
+    l->r->bad_step = l->step.step;
+    tb_format(l->r->bad_where, sizeof l->r->bad_where, "%s", where);
+    if (t->saved)
+        return TB_FAIL(t->ctx, TB_ERR_DIVERGED,
+                       "training diverged at step %zu: %s: %s; last good "
+                       "checkpoint: step %zu in %s",
+                       l->step.step, what, where, t->saved, t->spec.out);
+    return TB_FAIL(t->ctx, TB_ERR_DIVERGED,
+                   "training diverged at step %zu: %s: %s; no checkpoint was "
+                   "saved",
+                   l->step.step, what, where);
+}
+
+static tb_status check_loss(loop *l)
+{
+    tb_trainer *t = l->t;
+    char what[96];
+    double loss = l->step.loss;
+    double first = l->step.step == 1 ? loss : t->progress.first_loss;
+    if (!tb_isfinite(loss)) {
+        const char *where = tb_model_first_nonfinite(t->model);
+        tb_format(what, sizeof what, "loss %g, first not finite in", loss);
+        return diverged(l, what, where ? where : "loss");
+    }
+    if (!(loss > diverged_at * first))
+        return TB_OK;
+    tb_format(what, sizeof what, "loss %.6g, more than %g times the first %.6g",
+              loss, diverged_at, first);
+    return diverged(l, what, "loss");
+}
+
+static tb_status bad_update(loop *l)
+{
+    char where[TB_TRAIN_WHERE];
+    bool before = tb_isfinite(l->update.weight_norm) &&
+                  l->update.weight_norm == 0 && !l->update.ngroups;
+    tb_format(where, sizeof where, "%s%s", before ? "gradient of " : "",
+              l->update.bad ? l->update.bad->name : "weights");
+    return diverged(l,
+                    before ? "not finite, or its square is not"
+                           : "not finite after the update",
+                    where);
+}
+
+/* --- one step ---------------------------------------------------------------
+ */
+
+static tb_adam adam_of(const tb_train_spec *s)
+{
+    return (tb_adam){s->beta1, s->beta2, s->adam_eps, s->weight_decay, s->clip};
+}
+
+static tb_status learn(loop *l)
+{
+    tb_trainer *t = l->t;
+    const tb_train_spec *s = &t->spec;
+    size_t step = l->step.step;
+    const tb_batch b = {t->tokens, t->targets, s->seed, step};
+    const tb_adam adam = adam_of(s);
+    tb_corpus_batch(t->corpus, s->seed, step, 0, s->batch, t->tokens,
+                    t->targets);
+    TB_TRY(tb_model_forward(t->model, &b, &l->step.loss));
+    TB_TRY(check_loss(l));
+    TB_TRY(tb_model_backward(t->model, &b, t->optimizer->grads));
+    tb_status status =
+        tb_optimizer_step(t->optimizer, &adam, step, l->step.lr, &l->update);
+    l->step.grad_norm = l->update.grad_norm;
+    return status == TB_ERR_NONFINITE ? bad_update(l) : status;
+}
+
+static void count_time(loop *l, double seconds)
+{
+    double recent = 0;
+    l->seconds[l->done++ % RECENT] = seconds;
+    l->spent += seconds;
+    size_t n = l->done < RECENT ? l->done : RECENT;
+    for (size_t i = 0; i < n; i++)
+        recent += l->seconds[i];
+    double each = recent / (double)n;
+    l->step.tokens_per_s = (double)tokens_of_step(l->t) / each;
+    l->step.seconds_left = each * (double)(l->step.steps - l->step.step);
+}
+
+static void report_update(loop *l)
+{
+    const tb_update *u = &l->update;
+    l->step.grad_norm_after = u->grad_norm_after;
+    l->step.clipped = u->clipped;
+    l->step.update_norm = u->update_norm;
+    l->step.weight_norm = u->weight_norm;
+    l->step.ngroups = u->ngroups;
+    l->step.groups = u->groups;
+}
+
+static tb_status one_step(loop *l)
+{
+    tb_trainer *t = l->t;
+    const tb_train_spec *s = &t->spec;
+    const double nan = __builtin_nan("");
+    double start = now();
+    l->step = (tb_train_step){.step = t->progress.step + 1,
+                              .steps = s->steps,
+                              .loss = nan,
+                              .grad_norm = nan};
+    l->update = (tb_update){0};
+    l->step.lr =
+        tb_learning_rate(s->schedule, s->lr, s->warmup, s->steps, l->step.step);
+    tb_status status = learn(l);
+    count_time(l, now() - start);
+    report_update(l);
+    if (status != TB_OK)
+        return status;
+    t->progress.step = l->step.step;
+    tb_progress_loss(&t->progress, s->steps, l->step.loss);
+    return TB_OK;
+}
+
+/* --- between steps ----------------------------------------------------------
+ */
+
+static bool due(size_t step, size_t every, size_t steps)
+{
+    return step == steps || step % every == 0;
+}
+
+static tb_status validate(loop *l)
+{
+    tb_trainer *t = l->t;
+    tb_progress *p = &t->progress;
+    if (!due(p->step, t->spec.val_every, t->spec.steps) ||
+        tb_corpus_windows(t->corpus, TB_SPLIT_VAL) == 0)
+        return TB_OK;
+    TB_TRY(tb_validate(&t->quiet, t->corpus, t->spec.batch, t->spec.val_windows,
+                       t->tokens, t->targets, &p->val_loss));
+    l->step.has_val = true;
+    l->step.val_loss = p->val_loss;
+    if (!tb_isfinite(p->val_loss))
+        return diverged(l, "not finite", "validation loss");
+    if (!(p->val_loss >= p->best_val_loss)) {
+        p->best_val_loss = p->val_loss;
+        p->best_step = p->step;
+    }
+    return TB_OK;
+}
+
+static tb_status save(loop *l, bool now_)
+{
+    tb_trainer *t = l->t;
+    size_t step = t->progress.step;
+    if (!t->spec.out || step == t->saved ||
+        !(now_ || due(step, t->spec.save_every, t->spec.steps)))
+        return TB_OK;
+    TB_TRY(tb_state_save(t->ctx, t->spec.out, &t->record, &t->progress,
+                         t->model, t->optimizer));
+    t->saved = step;
+    if (l->obs && l->obs->saved)
+        l->obs->saved(l->obs->user, step, t->spec.out);
+    return TB_OK;
+}
+
+static void tell(const loop *l)
+{
+    if (l->obs && l->obs->step)
+        l->obs->step(l->obs->user, &l->step);
+}
+
+static tb_status advance(loop *l)
+{
+    tb_status s = one_step(l);
+    if (s == TB_OK)
+        s = validate(l);
+    if (s == TB_OK || s == TB_ERR_DIVERGED)
+        tell(l);
+    return s == TB_OK ? save(l, false) : s;
+}
+
+static tb_status run(loop *l)
+{
+    tb_trainer *t = l->t;
+    while (t->progress.step < t->spec.steps) {
+        if (tb_ctx_interrupted(t->ctx)) {
+            TB_TRY(save(l, t->progress.step > 0));
+            l->r->end = TB_TRAIN_INTERRUPTED;
+            return TB_FAIL(t->ctx, TB_INTERRUPTED,
+                           "training interrupted after step %zu",
+                           t->progress.step);
+        }
+        TB_TRY(advance(l));
+    }
+    return TB_OK;
+}
+
+/* --- a whole run ------------------------------------------------------------
+ */
+
+static void fill_result(const loop *l, tb_train_result *r)
+{
+    const tb_trainer *t = l->t;
+    const tb_progress *p = &t->progress;
+    r->steps = p->step;
+    r->loss = r->end == TB_TRAIN_DIVERGED ? l->step.loss : p->loss;
+    r->val_loss = p->val_loss;
+    r->best_val_loss = p->best_val_loss;
+    r->best_step = p->best_step;
+    r->parameters = t->model->nparameters;
+    r->good_step = t->saved;
+    r->plateau = p->step == t->spec.steps && tb_progress_plateau(p, p->step);
+    if (l->done && l->spent > 0)
+        r->tokens_per_s =
+            (double)tokens_of_step(t) * (double)l->done / l->spent;
+}
+
+tb_status tb_trainer_run(tb_trainer *t, const tb_train_observer *obs,
+                         tb_train_result *result)
+{
+    loop l = {.t = t, .obs = obs, .r = result};
+    tb_status s = run(&l);
+    fill_result(&l, result);
+    return s;
+}
+
+static tb_status tell_header(const tb_trainer *t, const tb_train_observer *obs)
+{
+    tb_json *j;
+    if (!obs || !obs->begin)
+        return TB_OK;
+    TB_TRY(tb_json_create(t->ctx, &j));
+    tb_status s = tb_trainer_header(t, j);
+    if (s == TB_OK)
+        obs->begin(obs->user, tb_json_text(j));
+    tb_json_destroy(j);
+    return s;
+}
+
+tb_status tb_train(tb_ctx *ctx, const tb_block *block,
+                   const tb_train_spec *spec, const tb_train_observer *obs,
+                   tb_train_result *result)
+{
+    tb_trainer t;
+    const double nan = __builtin_nan("");
+    *result =
+        (tb_train_result){.loss = nan, .val_loss = nan, .best_val_loss = nan};
+    TB_TRY(tb_trainer_open(ctx, block, spec, &t));
+    tb_status s = tell_header(&t, obs);
+    if (s == TB_OK)
+        s = tb_trainer_run(&t, obs, result);
+    tb_trainer_close(&t);
+    return s;
+}
