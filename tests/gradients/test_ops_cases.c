@@ -88,6 +88,22 @@ TB_TEST(zero_variance_without_eps_is_found)
     TB_CHECK(T, row == 0);
 }
 
+/* Values whose mean rounds: the variance must still come out as exactly 0. */
+TB_TEST(zero_variance_at_any_value_and_width)
+{
+    const double value[] = {0.1, -3.3, 1e-300, 1e30};
+    for (size_t d = 1; d < 40; d++)
+        for (size_t k = 0; k < 2 * TB_LEN(value); k++) {
+            size_t row = 9;
+            bed b;
+            TB_REQUIRE(T, open_norm(T, &b, "layernorm", 1, d, 1, 0,
+                                    k % 2 ? TB_F32 : TB_F64));
+            bed_set_all(&b, b.x[0], d, value[k / 2]);
+            bed_fwd(&b);
+            TB_CHECK(T, check_of(&b, &row) != NULL && row == 0);
+        }
+}
+
 static bool eps_allowed(double eps, const char **why)
 {
     const tb_shape in[] = {STREAM(4)};
