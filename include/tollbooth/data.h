@@ -151,7 +151,8 @@ typedef struct tb_corpus tb_corpus;
  * tb_corpus_create - encode a text and split it: [ train | validation ].
  *
  * Each part that is not empty must hold context + 1 tokens:
- *   a.txt: validation split: need at least 9 tokens, have 4
+ *   a.txt: validation split: need at least 9 tokens, have 4 (context 8 and
+ *   the next token)
  * is TB_ERR_INPUT. An empty validation part (short text or fraction 0) is
  * legal: tb_corpus_windows is 0 then.
  * in   name  of the text, for messages

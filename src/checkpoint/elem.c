@@ -75,7 +75,8 @@ static double round_even(double v)
 }
 
 /* Quantum of the result: 2^(exponent - man), or the subnormal one below. A
- * mantissa that rounds up carries into the exponent by itself. */
+ * mantissa that rounds up carries into the exponent by itself, the largest one
+ * into infinity. */
 static uint64_t small_encode(small_float f, double v)
 {
     uint64_t bits = to_bits(v), top = (1u << f.exp) - 1;
@@ -89,8 +90,7 @@ static uint64_t small_encode(small_float f, double v)
     if (e < lowest)
         e = lowest;
     uint64_t whole = (uint64_t)round_even(a * power2(f.man - e));
-    uint64_t code = ((uint64_t)(e - lowest) << f.man) + whole;
-    return sign | (code > inf ? inf : code);
+    return sign | (((uint64_t)(e - lowest) << f.man) + whole);
 }
 
 /* --- one element ---------------------------------------------------------- */

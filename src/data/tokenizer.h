@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A tokenizer: a table of token bytes, plus what its kind adds. A new kind is
- * one row in tb_token_kinds. */
+ * one row in the list of tokenizer.c. */
 #ifndef TB_DATA_TOKENIZER_H
 #define TB_DATA_TOKENIZER_H
 

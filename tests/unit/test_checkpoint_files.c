@@ -429,6 +429,33 @@ TB_TEST(killed_at_random)
     TB_CHECK(T, last > 0);
 }
 
+/* Another writer finishes between our open and our lock: what we hold then is
+ * its finished file, which must not be emptied. */
+static int f_open_late(void *user, const char *path, int flags, mode_t mode)
+{
+    faults *f = user;
+    int fd = open(path, flags, mode);
+    char final[1100];
+    snprintf(final, sizeof(final), "%.*s", (int)strlen(path) - 4, path);
+    if (f->calls++ == 0 && (write(fd, "theirs", 6) != 6 || rename(path, final)))
+        return -1;
+    return fd;
+}
+
+TB_TEST(overtaken_between_open_and_lock)
+{
+    const char *path = tmp_text("race", "old");
+    faults f = {0};
+    tb_file_ops ops = ops_of(&f);
+    tb_out *o;
+    ops.open = f_open_late;
+    TB_OKAY(T, tb_out_open(T->ctx, path, &ops, &o));
+    TB_OKAY(T, tb_out_write(o, "ours", 4));
+    TB_CHECK(T, tmp_holds(T->ctx, path, "theirs", 6));
+    TB_OKAY(T, tb_out_finish(o));
+    TB_CHECK(T, tmp_holds(T->ctx, path, "ours", 4) && no_tmp(path));
+}
+
 TB_TEST(short_and_interrupted_writes)
 {
     const char *path = tmp_path("short.safetensors");

@@ -223,6 +223,8 @@ TB_TEST(tiny_files)
         {"\x3c\0\0\0\0\0\0\0", 8, "header longer than the file"},
         {"\0\0\0\0\0\0\0\0", 8, "not JSON"},
         {"\x02\0\0\0\0\0\0\0{}", 10, NULL},
+        {"\x03\0\0\0\0\0\0\0{}", 10,
+         "header length 3, the file has 2 bytes after it"},
         {"\x01\0\0\0\0\0\0\0\xff", 9, "not UTF-8"},
         {"\x01\0\0\0\0\0\0\0{", 9, "not JSON"},
     };
@@ -480,8 +482,11 @@ TB_TEST(prefixes_and_changed_bytes)
     const char *header =
         "{\"__metadata__\":{\"a\":\"b\"}," W("F32", "[2]", "[0,8]") "}  ";
     size_t n = build(file, header, strlen(header), "0000803f00000040");
-    for (size_t k = 0; k < n; k++)
-        TB_CHECK(T, try_memory(T->ctx, file, k) == TB_ERR_INPUT);
+    for (size_t k = 0; k < n; k++) {
+        unsigned char *cut = tb_test_guarded(T, k);
+        memcpy(cut, file, k);
+        TB_CHECK(T, try_memory(T->ctx, cut, k) == TB_ERR_INPUT);
+    }
     for (size_t k = 0; k < n; k++)
         for (int v = 0; v < 256; v += 3) {
             unsigned char old = file[k];

@@ -67,12 +67,9 @@ TB_TEST(same_content_same_file)
     static const struct {
         const char *name;
         tb_elem elem;
-    } rows[] = {{"b", TB_ELEM_BF16},
-                {"a", TB_ELEM_F32},
-                {"c", TB_ELEM_F32},
-                {"z", TB_ELEM_F64},
-                {"y", TB_ELEM_U8}};
-    static const char *const order[] = {"z", "a", "c", "b", "y"};
+    } rows[] = {{"b", TB_ELEM_BF16}, {"a", TB_ELEM_F32}, {"c", TB_ELEM_F32},
+                {"i", TB_ELEM_I64},  {"z", TB_ELEM_F64}, {"y", TB_ELEM_U8}};
+    static const char *const order[] = {"z", "i", "a", "c", "b", "y"};
     const double x[] = {1, 2, 3};
     const size_t dims[] = {3};
     tb_bytes files[2];
@@ -110,6 +107,27 @@ TB_TEST(same_content_same_file)
                     memcmp(files[0].data, files[1].data, files[0].len) == 0);
     tb_bytes_clear(T->ctx, &files[0]);
     tb_bytes_clear(T->ctx, &files[1]);
+}
+
+/* Whatever the names, the data starts at a multiple of 8. */
+TB_TEST(header_is_padded)
+{
+    const char *path = tmp_path("padded.safetensors");
+    const double x = 1;
+    char name[10] = "";
+    for (size_t n = 0; n < 9; n++) {
+        name[n] = 'n';
+        tb_bytes b;
+        tb_safetensors_writer *w = writer(T);
+        TB_OKAY(T, tb_safetensors_writer_add(w, name, TB_ELEM_F64, 0, NULL,
+                                             TB_F64, &x));
+        TB_OKAY(T, tb_safetensors_writer_save(w, path));
+        tb_safetensors_writer_destroy(w);
+        TB_OKAY(T, tb_file_read(T->ctx, path, 0, &b));
+        TB_CHECK(T, b.data[0] % 8 == 0 && b.data[8] == '{');
+        TB_CHECK(T, b.len % 8 == 0);
+        tb_bytes_clear(T->ctx, &b);
+    }
 }
 
 TB_TEST(empty_file_scalar_and_empty_tensor)
