@@ -137,11 +137,24 @@ static void *block_of(const tb_opcall *c, const attn *g, size_t chunk, size_t i)
     return tb_op_at(c, c->scratch, (chunk * blocks(g) + i) * g->tile * g->time);
 }
 
-/* Items of the forward and tangent pass: tiles of all heads. Their unit is
- * made large so that every item may be a chunk. */
+/* Items of the forward and tangent pass: tiles of all heads. */
 static size_t tile_items(const tb_opcall *c, const attn *g)
 {
     return c->batch * g->heads * g->tiles;
+}
+
+/* What a tile costs, in plain elements: some 8 products for each. A few small
+ * tiles share a chunk, so that a short sequence needs no other thread. */
+static size_t tile_unit(const attn *g)
+{
+    size_t rows = g->time < g->tile ? g->time : g->tile;
+    return tb_op_times(tb_op_times(rows, g->time), g->hd / 8 + 1);
+}
+
+/* Items of the backward pass: all tiles of a (batch, kv head). */
+static size_t group_unit(const attn *g)
+{
+    return tb_op_times(tile_unit(g), 2 * g->group * g->tiles);
 }
 
 static tile tile_of_item(const attn *g, size_t item)
@@ -224,7 +237,7 @@ static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 static void fwd(const tb_opcall *c)
 {
     const attn g = geometry(c);
-    tb_op_each(c, tile_items(c, &g), SIZE_MAX, fwd_range);
+    tb_op_each(c, tile_items(c, &g), tile_unit(&g), fwd_range);
 }
 
 /* --- backward: one item per (batch, kv head), so that the heads which share
@@ -263,7 +276,7 @@ static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 static void bwd(const tb_opcall *c)
 {
     const attn g = geometry(c);
-    tb_op_each(c, c->batch * g.kv_heads, SIZE_MAX, bwd_range);
+    tb_op_each(c, c->batch * g.kv_heads, group_unit(&g), bwd_range);
 }
 
 /* --- tangent: dS = tq k^T + q tk^T, dP from it as in backward, and
@@ -301,7 +314,7 @@ static void tan_(const tb_opcall *c)
 {
     const attn g = geometry(c);
     if (c->tin[0] || c->tin[1] || c->tin[2])
-        tb_op_each(c, tile_items(c, &g), SIZE_MAX, tan_range);
+        tb_op_each(c, tile_items(c, &g), tile_unit(&g), tan_range);
     else
         tb_op_copy(c, tb_op_out_count(c), NULL, c->tout);
 }
@@ -318,8 +331,8 @@ static size_t saved(const tb_opcall *c)
 static size_t scratch(const tb_opcall *c)
 {
     const attn g = geometry(c);
-    size_t pieces = tb_op_pieces(tile_items(c, &g), SIZE_MAX);
-    size_t back = tb_op_pieces(c->batch * g.kv_heads, SIZE_MAX);
+    size_t pieces = tb_op_pieces(tile_items(c, &g), tile_unit(&g));
+    size_t back = tb_op_pieces(c->batch * g.kv_heads, group_unit(&g));
     return tb_op_bytes(c,
                        tb_op_times(pieces > back ? pieces : back,
                                    tb_op_times(g.tile * blocks(&g), g.time)));
