@@ -58,11 +58,15 @@ tb_status compare_table(const comparison *c, const tb_terminal *term,
         fill_row(&c->runs[i], text + i * COLS);
     for (size_t i = 0; i < c->nruns * COLS && s == TB_OK; i++)
         cells[i] = text[i];
-    tb_table t = {.caption = html ? "Runs" : NULL,
-                  .columns = columns,
-                  .n_columns = COLS,
-                  .cells = cells,
-                  .n_rows = c->nruns};
+    tb_table t = {
+        .caption = html
+                       ? "One line per run. lane and total: gradient at the "
+                         "first sublayer's output over that at the top, at init"
+                       : NULL,
+        .columns = columns,
+        .n_columns = COLS,
+        .cells = cells,
+        .n_rows = c->nruns};
     if (s == TB_OK)
         s = html ? tb_table_html(c->ctx, &t, html)
                  : tb_table_term(c->ctx, &t, term, out);

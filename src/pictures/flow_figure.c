@@ -25,6 +25,12 @@ bool tb_flow_fades(const tb_flow_curve *r)
     return tb_flow_least(r->lane, r->n, &at) < 0.1 && at < r->n;
 }
 
+/* At the top nothing has branched off yet: 0 by definition, not a finding. */
+static size_t branch_points(const tb_flow_curve *r)
+{
+    return r->n > 1 && r->branch[r->n - 1] == 0 ? r->n - 1 : r->n;
+}
+
 size_t tb_flow_series(const tb_flow_curve *r, tb_series out[3])
 {
     bool fades = tb_flow_fades(r);
@@ -46,7 +52,7 @@ size_t tb_flow_series(const tb_flow_curve *r, tb_series out[3])
     if (r->branch)
         out[n++] = (tb_series){.label = "branch",
                                .y = r->branch,
-                               .n = r->n,
+                               .n = branch_points(r),
                                .tone = TB_TONE_BOX,
                                .dash = TB_DOTTED,
                                .line = 1.8,
@@ -166,7 +172,7 @@ static double panel_legend(tb_scene *s, const tb_flow_curve *r,
     double y = at.y;
     for (size_t i = 0; i < n; i++, y += ROW) {
         const char *words =
-            tb_flow_words(&s->arena, all[i].label, values[i], r->n);
+            tb_flow_words(&s->arena, all[i].label, values[i], all[i].n);
         const char *cut =
             words ? tb_shorten_px(&s->arena, words, at.w - 36, 12, false)
                   : NULL;
