@@ -32,58 +32,93 @@ TB_INLINE size_t FN(b_at)(const tb_gemm_args *g, size_t k, size_t j)
     return g->tb ? j * g->ldb + k : k * g->ldb + j;
 }
 
-/* Copies a piece of an operand into panels of `width` lines, panel after
- * panel, k slowest inside each; lines past `lines` are zero. `line` and `step`
- * are the distances of neighbours in x along a line's index and along k. */
-static void FN(pack)(const REAL *x, size_t line, size_t step, size_t lines,
-                     size_t kc, size_t width, REAL *out)
+/* One panel: k slowest, then `width` lines of which w exist, the others are
+ * zero. `line` and `step` are the distances of neighbours in x along a line's
+ * index and along k; one of them is 1. */
+TB_INLINE void FN(pack_panel)(const REAL *x, size_t line, size_t step, size_t w,
+                              size_t kc, size_t width, REAL *out)
 {
-    for (size_t l = 0; l < lines; l += width, out += width * kc) {
-        size_t w = lines - l < width ? lines - l : width;
-        if (w < width)
-            memset(out, 0, width * kc * sizeof *out);
-        if (line == 1)
+    if (w < width)
+        memset(out, 0, width * kc * sizeof *out);
+    if (line == 1 && w == width)
+        for (size_t k = 0; k < kc; k++) /* a constant size: vector moves */
+            memcpy(out + k * width, x + k * step, width * sizeof *out);
+    else if (line == 1)
+        for (size_t k = 0; k < kc; k++)
+            memcpy(out + k * width, x + k * step, w * sizeof *out);
+    else
+        for (size_t j = 0; j < w; j++)
             for (size_t k = 0; k < kc; k++)
-                memcpy(out + k * width, x + l + k * step, w * sizeof *out);
-        else
-            for (size_t j = 0; j < w; j++)
-                for (size_t k = 0; k < kc; k++)
-                    out[k * width + j] = x[(l + j) * line + k * step];
-    }
+                out[k * width + j] = x[j * line + k * step];
 }
+
+/* A piece of an operand as panels one after the other. */
+TB_INLINE void FN(pack)(const REAL *x, size_t line, size_t step, size_t lines,
+                        size_t kc, size_t width, REAL *out)
+{
+    for (size_t l = 0; l < lines; l += width, out += width * kc)
+        FN(pack_panel)
+    (x + l * line, line, step, lines - l < width ? lines - l : width, kc, width,
+     out);
+}
+
+static void FN(pack_a)(const REAL *x, size_t line, size_t step, size_t lines,
+                       size_t kc, REAL *out)
+{
+    FN(pack)(x, line, step, lines, kc, GEMM_MR, out);
+}
+
+static void FN(pack_b)(const REAL *x, size_t line, size_t step, size_t lines,
+                       size_t kc, REAL *out)
+{
+    FN(pack)(x, line, step, lines, kc, FN(NR), out);
+}
+
+#if defined(__clang__)
+#    define GEMM_UNROLL _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#    define GEMM_UNROLL _Pragma("GCC unroll 16")
+#else
+#    define GEMM_UNROLL
+#endif
 
 /* acc[MR][NR] = sum over k of a panel times b panel, kept in registers */
 TB_INLINE void FN(tile)(size_t kc, const REAL *a, const REAL *b, REAL *acc)
 {
+    const FN(vec) zero = {0};
     FN(vec) c[GEMM_MR][2], b0, b1;
-    memset(c, 0, sizeof c);
+    GEMM_UNROLL
+    for (int i = 0; i < GEMM_MR; i++)
+        c[i][0] = c[i][1] = zero;
     for (size_t k = 0; k < kc; k++, a += GEMM_MR, b += FN(NR)) {
         memcpy(&b0, b, sizeof b0);
         memcpy(&b1, b + FN(VEC), sizeof b1);
-#if defined(__clang__)
-#    pragma clang loop unroll(full)
-#elif defined(__GNUC__)
-#    pragma GCC unroll 16
-#endif
+        GEMM_UNROLL
         for (int i = 0; i < GEMM_MR; i++) {
             c[i][0] += a[i] * b0;
             c[i][1] += a[i] * b1;
         }
     }
-    memcpy(acc, c, sizeof c);
+    GEMM_UNROLL
+    for (int i = 0; i < GEMM_MR; i++) {
+        memcpy(acc + i * FN(NR), &c[i][0], sizeof b0);
+        memcpy(acc + i * FN(NR) + FN(VEC), &c[i][1], sizeof b1);
+    }
 }
+
+#undef GEMM_UNROLL
 
 /* c = beta c + alpha acc on the mr x nr elements that exist */
 TB_INLINE void FN(tile_store)(const REAL *acc, size_t mr, size_t nr, REAL alpha,
                               REAL beta, REAL *c, size_t ldc)
 {
     for (size_t i = 0; i < mr; i++, acc += FN(NR), c += ldc) {
-        if (beta == 0) /* c may be uninitialised */
-            for (size_t j = 0; j < nr; j++)
-                c[j] = alpha * acc[j];
-        else
-            for (size_t j = 0; j < nr; j++)
-                c[j] = beta * c[j] + alpha * acc[j];
+        TB_IVDEP
+        for (size_t j = 0; beta == 0 && j < nr; j++)
+            c[j] = alpha * acc[j]; /* c may be uninitialised */
+        TB_IVDEP
+        for (size_t j = 0; beta != 0 && j < nr; j++)
+            c[j] = beta * c[j] + alpha * acc[j];
     }
 }
 
@@ -94,11 +129,12 @@ static void FN(tiles)(size_t mc, size_t nc, size_t kc, const REAL *a,
     REAL acc[GEMM_MR * FN(NR)];
     for (size_t j = 0; j < nc; j += FN(NR))
         for (size_t i = 0; i < mc; i += GEMM_MR) {
+            size_t mr = mc - i < GEMM_MR ? mc - i : GEMM_MR, at = i * ldc + j;
             FN(tile)(kc, a + i * kc, b + j * kc, acc);
-            FN(tile_store)
-            (acc, mc - i < GEMM_MR ? mc - i : GEMM_MR,
-             nc - j < FN(NR) ? nc - j : FN(NR), alpha, beta, c + i * ldc + j,
-             ldc);
+            if (nc - j >= FN(NR)) /* a constant width has no tail */
+                FN(tile_store)(acc, mr, FN(NR), alpha, beta, c + at, ldc);
+            else
+                FN(tile_store)(acc, mr, nc - j, alpha, beta, c + at, ldc);
         }
 }
 
@@ -111,9 +147,9 @@ static void FN(gemm_rows)(const tb_gemm_args *g, tb_gemm_part p, size_t k0,
     REAL *c = g->c;
     for (size_t j = p.j0; j < p.j1; j += FN(NC)) {
         size_t nc = p.j1 - j < FN(NC) ? p.j1 - j : FN(NC);
-        FN(pack)
+        FN(pack_b)
         (b + FN(b_at)(g, k0, j), g->tb ? g->ldb : 1, g->tb ? 1 : g->ldb, nc, kc,
-         FN(NR), pb);
+         pb);
         FN(tiles)
         (p.i1 - p.i0, nc, kc, pa, pb, (REAL)g->alpha, beta,
          c + p.i0 * g->ldc + j, g->ldc);
@@ -131,9 +167,9 @@ static void FN(gemm_part)(const tb_gemm_args *g, tb_gemm_part p)
         size_t k = 0;
         do { /* once even for an empty sum, which is beta c */
             size_t kc = g->k - k < GEMM_KC ? g->k - k : GEMM_KC;
-            FN(pack)
+            FN(pack_a)
             (a + FN(a_at)(g, i, k), g->ta ? 1 : g->lda, g->ta ? g->lda : 1, mc,
-             kc, GEMM_MR, pa);
+             kc, pa);
             FN(gemm_rows)(g, rows, k, kc, pa, pb);
             k += kc;
         } while (k < g->k);

@@ -97,7 +97,8 @@ typedef struct tb_kern {
                         double scale, const void *p, void *gp);
 
     /* cross-entropy of logits [rows, v] against target[rows] (int32; < 0:
-     * ignored). Adds each row's loss to *loss in row order, lse: f64 [rows] */
+     * ignored, its lse is 0). Adds each row's loss to *loss in row order, lse:
+     * f64 [rows] */
     void (*xent_fwd)(size_t rows, size_t v, const void *logits,
                      const int32_t *target, double *lse, double *loss);
     /* glogits += scale * (softmax - onehot) */

@@ -203,6 +203,31 @@ TB_TEST(norm_of_a_hundred_thousand)
     TB_NEAR(T, (double)x[D - 1], 31.465526, 1e-6);
 }
 
+/* mean and rstd in double of rows anywhere, the first element far off too */
+TB_TEST(norm_statistics_are_those_of_two_passes)
+{
+    enum { D = 203 };
+    const double base[] = {0, 1, 1000, 1e6}, first[] = {0, 1e3, -1e7};
+    for (size_t b = 0; b < TB_LEN(base); b++)
+        for (size_t f = 0; f < TB_LEN(first); f++) {
+            float x[D], y[D];
+            double stat[2], mean = 0, var = 0;
+            for (size_t i = 0; i < D; i++)
+                x[i] = (float)(base[b] + tb_test_normal(T));
+            x[0] += (float)first[f];
+            for (size_t i = 0; i < D; i++)
+                mean += (double)x[i]; /* exact but for the odd last bit */
+            mean /= D;
+            for (size_t i = 0; i < D; i++)
+                var += ((double)x[i] - mean) * ((double)x[i] - mean) / D;
+            norm_f32(T, x, D, 1e-5, y, stat);
+            /* the mean is x[0] plus a mean difference, each rounded once */
+            double size = tb_fabs((double)x[0]) + 2 * tb_fabs(mean);
+            TB_CHECK(T, tb_fabs(stat[0] - mean) <= 0x1p-52 * size);
+            TB_NEAR(T, stat[1] * tb_sqrt(var + 1e-5), 1, 1e-9);
+        }
+}
+
 /* --- norm, backward ----------------------------------------------------- */
 
 static void dx_f32(tb_test *T, const float *x, const float *g, float *gx)
