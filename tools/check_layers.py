@@ -21,6 +21,9 @@ SOURCE_FOLDERS = ["src", "cli", "web", "examples", "tests", "include"]
 NAMED_FOLDERS = SOURCE_FOLDERS + ["blocks", "families", "tools", "bench",
                                   "docs", "cmake", "man"]
 MAY_REPEAT = {"CMakeLists.txt", "README.md", ".gitignore"}
+# public headers and expected texts are always named with their folder;
+# web/libc stands in for the system's headers
+NAMED_WITH_FOLDER = ("include/", "web/libc/", "tests/golden/", "tests/fuzz/")
 LONGEST_FUNCTION = 70
 
 # header -> rooms that may include it; a file where one is enough
@@ -146,10 +149,7 @@ class Checker:
         for folder in NAMED_FOLDERS:
             for path in files_under(self.root, folder):
                 name = os.path.basename(path)
-                # a public header is always named with its folder; web/libc
-                # stands in for the system's headers
-                if name in MAY_REPEAT or path.startswith(
-                        ("include" + os.sep, os.path.join("web", "libc"))):
+                if name in MAY_REPEAT or path.startswith(NAMED_WITH_FOLDER):
                     continue
                 if name in seen:
                     self.error(path, 1, f"{seen[name]} has the same name")
