@@ -28,7 +28,7 @@ typedef struct flow_options {
     opt_sizes depths;
     opt_many thresholds;
     tb_threshold limits[64];
-    const char *text;
+    const char *text, *svg;
     bool json, exact, ascii, check, table;
     int attention, mask, cotangent, dtype;
     size_t tokens;
@@ -189,6 +189,26 @@ static int print_figures(tb_ctx *ctx, const flow_options *o,
     return s == TB_OK ? finish(code) : die(ctx, s);
 }
 
+static tb_status write_svg(tb_ctx *ctx, const flow_options *o,
+                           tb_flow *const *runs, size_t n)
+{
+    tb_scene *scene = NULL;
+    tb_out *table = NULL, *svg = NULL;
+    tb_status s = tb_out_create(ctx, &table);
+    if (s == TB_OK)
+        s = tb_out_create(ctx, &svg);
+    if (s == TB_OK)
+        s = flow_figure_scene(ctx, runs, n, &scene, table);
+    if (s == TB_OK)
+        s = tb_scene_svg(scene, NULL, svg);
+    if (s == TB_OK)
+        s = tb_file_write_atomic(ctx, o->svg, tb_out_str(svg), tb_out_len(svg));
+    tb_scene_destroy(scene);
+    tb_out_destroy(table);
+    tb_out_destroy(svg);
+    return s;
+}
+
 /* --check: 1 on a FAIL; a non-finite result is exit 4 in any case. */
 static int exit_code(const flow_options *o, tb_flow *const *runs, size_t n)
 {
@@ -220,6 +240,8 @@ static int measure_all(tb_ctx *ctx, flow_options *o, int argc, char **argv)
             n += s == TB_OK;
         }
     }
+    if (s == TB_OK && o->svg)
+        s = write_svg(ctx, o, runs, n);
     int code = s == TB_OK ? exit_code(o, runs, n) : 0;
     code = s != TB_OK ? die(ctx, s)
            : o->json  ? print_objects(ctx, runs, n, code)
@@ -261,6 +283,7 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv)
         {"check", OPT_FLAG, &o.check, NULL, "exit 1 on a FAIL", 0, 0},
         {"table", OPT_FLAG, &o.table, NULL, "print every sublayer", 0, 0},
         {"ascii", OPT_FLAG, &o.ascii, NULL, "plain ASCII drawing", 0, 0},
+        {"svg", OPT_TEXT, &o.svg, "FILE", "write the figure too", 0, 0},
         {"json", OPT_FLAG, &o.json, NULL, "print one JSON object", 0, 0},
         OPT_END,
     };
