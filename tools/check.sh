@@ -118,7 +118,6 @@ run_all() { # LABEL PROGRAM...: side by side, counted in order
     done
 }
 
-# The longest programs first, so that no core waits at the end.
 tests_of() { # FOLDER [REGEX]
     local source
     find tests -name 'test_*.c' | grep -E "${2:-.}" | while read -r source; do
@@ -126,7 +125,10 @@ tests_of() { # FOLDER [REGEX]
     done | sort
 }
 
-scripts() { find "$@" -name 'test_*' \( -name '*.sh' -o -name '*.py' \) | sort; }
+scripts() { # FOLDER: what tests it has
+    [ ! -d "$1" ] || find "$1" -name 'test_*' \
+        \( -name '*.sh' -o -name '*.py' \) | sort
+}
 
 unit_tests() { # PRESET FOLDER
     begin "$1: tests"

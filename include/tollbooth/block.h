@@ -48,22 +48,22 @@ typedef enum tb_origin {
 /** Sizes and choices that are not in the block's equations. Zero or NULL
  * means: take the block's model: section, else the default in brackets. */
 typedef struct tb_settings {
-    size_t depth;    /* N [6] */
-    size_t width;    /* d [64] */
-    size_t heads;    /* h [4] */
-    size_t kv_heads; /* [heads] */
-    size_t ffn;      /* FFN width [4*d] */
-    size_t context;  /* T, positions that can be told apart [32] */
-    size_t vocab;    /* V [256] */
-    const char *norm; /* what norm(...) means [layernorm] */
-    double eps;       /* < 0: unset [1e-5] */
-    double dropout;   /* < 0: unset [0] */
-    int bias;         /* biases in linears: -1 unset [1] */
-    int tied;         /* head = embedding: -1 unset [0] */
-    int causal;       /* -1 unset [1] */
-    int positions;    /* learned positions: -1 unset [1] */
+    size_t depth;          /* N [6] */
+    size_t width;          /* d [64] */
+    size_t heads;          /* h [4] */
+    size_t kv_heads;       /* [heads] */
+    size_t ffn;            /* FFN width [4*d] */
+    size_t context;        /* T, positions that can be told apart [32] */
+    size_t vocab;          /* V [256] */
+    const char *norm;      /* what norm(...) means [layernorm] */
+    double eps;            /* < 0: unset [1e-5] */
+    double dropout;        /* < 0: unset [0] */
+    int bias;              /* biases in linears: -1 unset [1] */
+    int tied;              /* head = embedding: -1 unset [0] */
+    int causal;            /* -1 unset [1] */
+    int positions;         /* learned positions: -1 unset [1] */
     int uniform_attention; /* q, k start at zero: -1 unset [0] */
-    const char *init; /* extra init rules, as an init: section, or NULL */
+    const char *init;      /* extra init rules, as an init: section, or NULL */
 } tb_settings;
 
 /** TB_SETTINGS_UNSET - every field unset. */

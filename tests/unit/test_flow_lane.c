@@ -9,8 +9,8 @@ static tb_flow *measure(tb_test *T, const char *block, size_t depth,
 {
     tb_block *b;
     tb_flow *f = NULL;
-    tb_flow_spec spec = {.settings = TB_SETTINGS_UNSET, .seed = 1,
-                         .dtype = dtype};
+    tb_flow_spec spec = {
+        .settings = TB_SETTINGS_UNSET, .seed = 1, .dtype = dtype};
     spec.settings.depth = depth;
     if (tb_block_load(T->ctx, block, &b) != TB_OK) {
         tb_test_fail(T, __FILE__, __LINE__, "%s", tb_error(T->ctx));
