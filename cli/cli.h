@@ -39,10 +39,19 @@ tb_terminal terminal_of(bool ascii);
 bool stderr_is_terminal(void);
 
 /* Options that size a model, for every command that takes a BLOCK. `s` is a
- * tb_settings; norm and eps exist wherever a BLOCK does (ruling 6). */
-#define SETTINGS_OPTS(s)                                                         \
-    {"width", OPT_SIZE, &(s).width, "d", "width of the stream", 0, 0},           \
-        {"heads", OPT_SIZE, &(s).heads, "h", "attention heads", 0, 0},           \
+ * tb_settings, D the command's default width as text; norm and eps exist
+ * wherever a BLOCK does (ruling 6). */
+#define SETTINGS_OPTS(s, D)                                                      \
+    {                                                                            \
+        "width",                                                                 \
+        OPT_SIZE,                                                                \
+        &(s).width,                                                              \
+        "d",                                                                     \
+        "width of the stream (default " D ")",                                   \
+        0,                                                                       \
+        0},                                                                      \
+        {"heads", OPT_SIZE, &(s).heads, "h", "attention heads (default 4)",      \
+         0,       0},                                                            \
         {"kv-heads",                                                             \
          OPT_SIZE,                                                               \
          &(s).kv_heads,                                                          \
@@ -56,7 +65,7 @@ bool stderr_is_terminal(void);
          OPT_TEXT,                                                               \
          &(s).norm,                                                              \
          "KIND",                                                                 \
-         "what norm(...) means: layernorm or rmsnorm",                           \
+         "what norm(...) means: layernorm or rmsnorm (default layernorm)",       \
          0,                                                                      \
          0},                                                                     \
         {"eps", OPT_REAL, &(s).eps, "E", "eps of the norms (default 1e-5)",      \

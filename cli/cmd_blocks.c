@@ -10,6 +10,8 @@ static const opt_usage usage = {
     .name = "blocks",
     .operands = "",
     .summary = "the blocks that are built in",
+    .detail = "Their names stand wherever a command takes a BLOCK. --json "
+              "prints their texts too.",
     .example = "blocks",
 };
 
@@ -72,11 +74,13 @@ static int as_table(tb_ctx *ctx, const row *rows, size_t n, bool ascii)
     static const tb_column columns[] = {{"block", TB_LEFT, 0, false},
                                         {"lane", TB_LEFT, 1, true},
                                         {"what it is", TB_LEFT, 2, true}};
-    const char *cells[3 * 256];
+    const char **cells = calloc(3 * n + 1, sizeof *cells);
     tb_terminal term = terminal_of(ascii);
     tb_out *out;
-    if (tb_out_create(ctx, &out) != TB_OK)
+    if (!cells || tb_out_create(ctx, &out) != TB_OK) {
+        free(cells);
         return die(ctx, TB_ERR_MEMORY);
+    }
     for (size_t i = 0; i < n; i++) {
         cells[3 * i] = tb_block_name(rows[i].block);
         cells[3 * i + 1] = rows[i].lane;
@@ -88,6 +92,7 @@ static int as_table(tb_ctx *ctx, const row *rows, size_t n, bool ascii)
     if (s == TB_OK)
         fputs(tb_out_str(out), stdout);
     tb_out_destroy(out);
+    free(cells);
     return s == TB_OK ? finish(0) : die(ctx, s);
 }
 
@@ -103,7 +108,7 @@ int cmd_blocks(tb_ctx *ctx, int argc, char **argv)
     if (end != OPT_GO)
         return end == OPT_DONE ? finish(0) : 2;
     size_t n = tb_builtin_count();
-    row *rows = calloc(n < 256 ? n : 256, sizeof *rows);
+    row *rows = calloc(n + 1, sizeof *rows);
     tb_status s = rows ? TB_OK : TB_ERR_MEMORY;
     for (size_t i = 0; i < n && s == TB_OK; i++)
         s = load(ctx, i, &rows[i]);

@@ -4,10 +4,13 @@
 #include "flow_print.h"
 #include "progress.h"
 
+#include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const opt_usage usage = {
     .name = "compare",
@@ -15,10 +18,11 @@ static const opt_usage usage = {
     .summary = "blocks on the same data and seeds, one report",
     .detail =
         "Every block is measured at its initial values and trained on the "
-        "same text, with and\nwithout warm-up, at every depth, with every "
-        "seed. One table is printed and one\nself-contained report.html is "
-        "written. --minutes times 20 updates of each depth\nand chooses the "
-        "number of updates, at least 200.",
+        "same text, with and without warm-up, at every depth, with every "
+        "seed. One table is printed and one self-contained report.html is "
+        "written. --minutes times 20 updates of each block and depth and "
+        "chooses the number of updates, at least 200.\n"
+        "A run that diverges is a result: the exit code stays 0.",
     .example = "compare post-ln pre-ln --text book.txt --depth 12,24 "
                "--minutes 4",
     .min = 1,
@@ -60,16 +64,18 @@ static bool push(curve_points *c, double step, double loss)
 typedef struct watcher {
     compare_run *run;
     progress bar;
+    bool forgot; /* no memory for a point of a curve */
 } watcher;
 
 static void on_step(void *user, const tb_train_step *s)
 {
     watcher *w = user;
-    char text[120];
-    push(&w->run->train, (double)s->step, s->loss);
+    char text[STEP_TEXT];
+    bool kept = push(&w->run->train, (double)s->step, s->loss);
     if (s->has_val)
-        push(&w->run->val, (double)s->step, s->val_loss);
-    step_text(s, text, sizeof text);
+        kept = push(&w->run->val, (double)s->step, s->val_loss) && kept;
+    w->forgot |= !kept;
+    step_text(s, text);
     progress_show(&w->bar, s->step, s->steps, s->seconds_left, text);
 }
 
@@ -93,7 +99,7 @@ static tb_status train_run(comparison *c, size_t i)
     r->diverged = s == TB_ERR_DIVERGED;
     if (r->diverged)
         fprintf(stderr, "tollbooth: %s: %s\n", label, tb_error(c->ctx));
-    return r->diverged ? TB_OK : s;
+    return r->diverged ? TB_OK : s == TB_OK && w.forgot ? TB_ERR_MEMORY : s;
 }
 
 static tb_status make_runs(comparison *c, const compare_options *o,
@@ -308,9 +314,28 @@ static int print_table(const comparison *c, const compare_options *o)
     return s == TB_OK ? finish(0) : die(c->ctx, s);
 }
 
+/* Hours of training must not end at a report that cannot be written. */
+static tb_status try_report(comparison *c, const char *path)
+{
+    bool was_there = access(path, F_OK) == 0;
+    FILE *f = fopen(path, "ab");
+    if (f && fclose(f) == 0) {
+        if (!was_there)
+            remove(path);
+        return TB_OK;
+    }
+    fprintf(stderr, "tollbooth: %s: cannot write the report: %s\n", path,
+            strerror(errno));
+    tb_error_clear(c->ctx);
+    return TB_ERR_IO;
+}
+
 static int compare(comparison *c, const compare_options *o)
 {
-    tb_status s = run_all(c, o);
+    tb_status s = try_report(c, o->report);
+    if (s != TB_OK)
+        return tb_status_exit(s);
+    s = run_all(c, o);
     if (s == TB_OK)
         s = compare_report(c, o->report);
     int code = s != TB_OK ? die(c->ctx, s)
@@ -359,7 +384,7 @@ int cmd_compare(tb_ctx *ctx, int argc, char **argv)
         {"text", OPT_TEXT, &c.spec.text, "FILE", "plain or gzip", 0, 0},
         {"depth", OPT_SIZES, &o.depths, "N,N,...",
          "blocks in the stack (default 12,24)", 0, 0},
-        TRAIN_OPTS(c.spec, o.schedule),
+        TRAIN_OPTS(c.spec, o.schedule, "64", "64", "8"),
         {"steps", OPT_SIZE, &c.spec.steps, "n", "updates (default 500)", 0, 0},
         {"minutes", OPT_REAL, &o.minutes, "m",
          "choose the updates for this much training", 0, 0},
@@ -367,9 +392,11 @@ int cmd_compare(tb_ctx *ctx, int argc, char **argv)
          "updates of warm-up (default steps/10)", 0, 0},
         {"one-warmup", OPT_FLAG, &o.one_warmup, NULL,
          "no second run without warm-up", 0, 0},
-        {"seeds", OPT_SIZE, &o.seeds, "n", "runs with different seeds", 0, 0},
+        {"seeds", OPT_SIZE, &o.seeds, "n",
+         "runs with different seeds (default 1)", 0, 0},
         {"seed", OPT_SEED, &o.seed, "S", "first seed (default 1)", 0, 0},
-        {"report", OPT_TEXT, &o.report, "FILE", "default report.html", 0, 0},
+        {"report", OPT_TEXT, &o.report, "FILE",
+         "the page to write (default report.html)", 0, 0},
         {"exact", OPT_FLAG, &o.exact, NULL, "our own matrix products only", 0,
          0},
         {"ascii", OPT_FLAG, &o.ascii, NULL, "plain ASCII drawing", 0, 0},
@@ -380,8 +407,11 @@ int cmd_compare(tb_ctx *ctx, int argc, char **argv)
     int code;
     if (end != OPT_GO) {
         code = end == OPT_DONE ? finish(0) : 2;
-    } else if (!c.spec.text) {
-        code = usage_error("compare", "got no --text, wanted --text FILE");
+    } else if (!c.spec.text || strcmp(c.spec.text, "-") == 0) {
+        code = usage_error("compare",
+                           "--text: got %s, wanted a FILE (it is "
+                           "read once for every run)",
+                           c.spec.text ? "stdin" : "nothing");
     } else {
         c.command = command ? command : "tollbooth compare";
         c.names = argv;
@@ -390,6 +420,8 @@ int cmd_compare(tb_ctx *ctx, int argc, char **argv)
         c.ndepths = o.depths.count ? o.depths.count : 2;
         c.spec.schedule = schedule_of(o.schedule);
         compare_defaults(&c);
+        o.one_warmup |= o.warmup == 0; /* the second run would be the same */
+        signal(SIGPIPE, SIG_IGN);      /* the report is written in any case */
         tb_ctx_exact(ctx, o.exact);
         code = compare(&c, &o);
     }

@@ -13,9 +13,10 @@ static const opt_usage usage = {
     .operands = "EXPR",
     .summary = "evaluate an equation, its gradients and Jacobian",
     .detail =
+        "EXPR is one or more statements; the value is that of the last one. "
         "--set gives inputs ([d], [T,d] or [B,T,d]) and weights (norm.gain, "
-        "attn.q) by name,\nas JSON, NAME=FILE.npy or "
-        "NAME=FILE.safetensors:TENSOR. The strings \"nan\", \"inf\" and\n"
+        "attn.q) by name, as JSON, NAME=FILE.npy or "
+        "NAME=FILE.safetensors:TENSOR. The strings \"nan\", \"inf\" and "
         "\"-inf\" are numbers. A non-finite result is printed and exits 4.",
     .example = "eval 'x + relu(norm(x))' --set x='[1,2,3,4]' --jacobian x",
     .min = 1,
@@ -59,6 +60,13 @@ static tb_status read_value(tb_ctx *ctx, char *text, const char *what,
     char *colon = tensor_colon(text);
     if (ends_with(text, ".npy"))
         return tb_npy_read(ctx, text, out);
+    if (!colon && ends_with(text, ".safetensors")) {
+        fprintf(stderr,
+                "tollbooth: %s: got %s, wanted %s:TENSOR with the tensor's "
+                "name\n",
+                what, text, text);
+        return TB_ERR_INPUT;
+    }
     if (!colon)
         return tb_json_parse_tensor(ctx, text, what, out);
     *colon = '\0';
@@ -92,8 +100,8 @@ static int add(tb_ctx *ctx, named *n, const char *option, const char *item)
     n->names[i] = text;
     snprintf(what, sizeof what, "--%s %s", option, text);
     tb_status s = read_value(ctx, equals + 1, what, &n->arrays[i]);
-    if (s != TB_OK)
-        return die(ctx, s);
+    if (s != TB_OK) /* said above where the library has nothing to say */
+        return *tb_error(ctx) ? die(ctx, s) : tb_status_exit(s);
     if (n->arrays[i].rank > TB_EVAL_RANK) {
         fprintf(stderr, "tollbooth: %s: got %d lists deep, wanted at most %d\n",
                 what, n->arrays[i].rank, TB_EVAL_RANK);
@@ -231,7 +239,8 @@ int cmd_eval(tb_ctx *ctx, int argc, char **argv)
     double eps = -1;
     tb_eval e = {.seed = 1};
     const opt opts[] = {
-        {"set", OPT_MANY, &set, "NAME=V", "an input or a weight", 0, 0},
+        {"set", OPT_MANY, &set, "NAME=V", "an input or a weight: x='[1,2,3]'",
+         0, 0},
         {"grad", OPT_TEXT, &grad, "JSON",
          "cotangent, of the shape of the value: prints all gradients", 0, 0},
         {"tangent", OPT_MANY, &tangent, "NAME=V",
@@ -239,13 +248,18 @@ int cmd_eval(tb_ctx *ctx, int argc, char **argv)
         {"jacobian", OPT_TEXT, &e.jacobian, "NAME",
          "Jacobian with respect to this input", 0, 0},
         {"blocks", OPT_FLAG, &e.jacobian_blocks, NULL,
-         "only the Jacobian's blocks of one token", 0, 0},
+         "of --jacobian only each token's own block: [rows, outputs, inputs]",
+         0, 0},
         {"heads", OPT_SIZE, &e.heads, "h", "attention heads (default 1)", 0, 0},
-        {"kv-heads", OPT_SIZE, &e.kv_heads, "n", "key and value heads", 0, 0},
+        {"kv-heads", OPT_SIZE, &e.kv_heads, "n",
+         "key and value heads (default: heads)", 0, 0},
         {"mask", OPT_CHOICE, &mask, NULL, "attention mask (default causal)",
          "causal|none", 0},
-        {"seed", OPT_SEED, &e.seed, "S", "seed of weights not set (1)", 0, 0},
-        {"norm", OPT_TEXT, &e.norm, "KIND", "what norm(...) means", 0, 0},
+        {"seed", OPT_SEED, &e.seed, "S", "seed of weights not set (default 1)",
+         0, 0},
+        {"norm", OPT_TEXT, &e.norm, "KIND",
+         "what norm(...) means: layernorm or rmsnorm (default layernorm)", 0,
+         0},
         {"eps", OPT_REAL, &eps, "E", "eps of the norms (default 1e-5)", 0, 0},
         {"init", OPT_TEXT, &e.init, "RULES", "init rules of weights not set", 0,
          0},

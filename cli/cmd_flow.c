@@ -15,9 +15,9 @@ static const opt_usage usage = {
     .summary = "gradient flow through any depth, side by side",
     .detail =
         "A BLOCK is measured at its initial values; a folder that train wrote "
-        "is measured as\nit is. lane is the backward signal with every branch "
-        "cut, total the true gradient,\nboth relative to the top of the "
-        "stack, below the final norm.",
+        "is measured as it is, in its own sizes. lane is the backward signal "
+        "with every branch cut, total the true gradient, both relative to the "
+        "top of the stack, below the final norm.",
     .example = "flow post-ln pre-ln --depth 6,12,48",
     .min = 1,
     .max = -1,
@@ -62,12 +62,14 @@ static tb_status window_ids(tb_ctx *ctx, const tb_tokens *t, size_t batch,
     if (t->count < row) {
         fprintf(stderr, "tollbooth: %s: need at least %zu tokens, have %zu\n",
                 name, row, t->count);
+        tb_error_clear(ctx);
         return TB_ERR_INPUT;
     }
+    if (batch > SIZE_MAX / sizeof **out / row)
+        return TB_ERR_MEMORY;
     *out = malloc(batch * row * sizeof **out);
     if (!*out)
         return TB_ERR_MEMORY;
-    (void)ctx;
     for (size_t b = 0; b < batch; b++) {
         size_t at = batch > 1 ? (t->count - row) * b / (batch - 1) : 0;
         memcpy(*out + b * row, t->ids + at, row * sizeof **out);
@@ -99,7 +101,7 @@ static tb_status text_ids(tb_ctx *ctx, flow_options *o,
     return s;
 }
 
-/* A folder of train: its weights, its context unless --tokens says less. */
+/* A folder of train: its weights, its sizes. */
 static tb_status measure_folder(tb_ctx *ctx, flow_options *o, const char *dir,
                                 tb_flow **out)
 {
@@ -173,8 +175,12 @@ static int print_figures(tb_ctx *ctx, const flow_options *o,
     if (tb_out_create(ctx, &out) != TB_OK)
         return die(ctx, TB_ERR_MEMORY);
     tb_status s = flow_figure_term(ctx, runs, n, &term, out);
-    if (s == TB_OK)
+    if (s == TB_OK) {
+        fputs(tb_out_str(out), stdout);
+        tb_out_reset(out);
+        printf("\n");
         s = flow_summary(ctx, runs, n, &term, out);
+    }
     for (size_t i = 0; i < n && s == TB_OK; i++) {
         fputs(tb_out_str(out), stdout);
         tb_out_reset(out);
@@ -226,6 +232,40 @@ static int exit_code(const flow_options *o, tb_flow *const *runs, size_t n)
     return code;
 }
 
+/* Sizes given for folders only would be ignored: say so. */
+static int check_sizes(const flow_options *o, int argc, char **argv)
+{
+    const tb_settings *s = &o->spec.settings;
+    const struct {
+        const char *name;
+        bool given;
+    } sizes[] = {
+        {"depth", o->depths.count},
+        {"width", s->width},
+        {"heads", s->heads},
+        {"kv-heads", s->kv_heads},
+        {"ffn", s->ffn},
+        {"norm", s->norm},
+        {"eps", s->eps >= 0},
+        {"dropout", s->dropout >= 0},
+        {"no-bias", s->bias == 0},
+        {"no-positions", s->positions == 0},
+        {"tied", s->tied == 1},
+        {"init", s->init},
+        {"tokens", o->tokens},
+        {"vocab", s->vocab},
+    };
+    for (int i = 0; i < argc; i++)
+        if (!is_folder(argv[i]))
+            return 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if (sizes[i].given)
+            return usage_error("flow",
+                               "--%s: %s is a trained folder and has its own",
+                               sizes[i].name, argv[0]);
+    return 0;
+}
+
 static int measure_all(tb_ctx *ctx, flow_options *o, int argc, char **argv)
 {
     size_t ndepths = o->depths.count ? o->depths.count : 1, n = 0;
@@ -243,9 +283,10 @@ static int measure_all(tb_ctx *ctx, flow_options *o, int argc, char **argv)
     if (s == TB_OK && o->svg)
         s = write_svg(ctx, o, runs, n);
     int code = s == TB_OK ? exit_code(o, runs, n) : 0;
-    code = s != TB_OK ? die(ctx, s)
-           : o->json  ? print_objects(ctx, runs, n, code)
-                      : print_figures(ctx, o, runs, n, code);
+    code = s == TB_ERR_INPUT && !*tb_error(ctx) ? tb_status_exit(s) /* said */
+           : s != TB_OK                         ? die(ctx, s)
+           : o->json ? print_objects(ctx, runs, n, code)
+                     : print_figures(ctx, o, runs, n, code);
     for (size_t i = 0; i < n; i++)
         tb_flow_free(ctx, runs[i]);
     free(runs);
@@ -259,19 +300,22 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv)
     const opt opts[] = {
         {"depth", OPT_SIZES, &o.depths, "N,N,...",
          "blocks in the stack (default 6)", 0, 0},
-        SETTINGS_OPTS(*s),
+        SETTINGS_OPTS(*s, "64"),
         {"tokens", OPT_SIZE, &o.tokens, "T", "tokens in a row (default 32)", 0,
          0},
         {"batch", OPT_SIZE, &o.spec.batch, "B", "rows (default 1)", 0, 0},
         {"vocab", OPT_SIZE, &s->vocab, "V", "vocabulary (default 256)", 0, 0},
         {"text", OPT_TEXT, &o.text, "FILE",
-         "bytes of a text instead of random tokens", 0, 0},
+         "a text, by bytes (a folder: its own tokenizer), not random tokens", 0,
+         0},
         {"seed", OPT_SEED, &o.spec.seed, "S", "seed (default 1)", 0, 0},
         {"attention", OPT_CHOICE, &o.attention, NULL,
          "uniform: queries and keys start at 0", "softmax|uniform", 0},
-        {"mask", OPT_CHOICE, &o.mask, NULL, "attention mask", "causal|none", 0},
+        {"mask", OPT_CHOICE, &o.mask, NULL, "attention mask (default causal)",
+         "causal|none", 0},
         {"cotangent", OPT_CHOICE, &o.cotangent, NULL,
-         "what is sent back from the top", "loss|random|coherent", 0},
+         "what is sent back from the top (default loss)",
+         "loss|random|coherent", 0},
         {"spectrum", OPT_FLAG, &o.spec.spectrum, NULL,
          "singular values of the whole stack (B*T*d up to 512)", 0, 0},
         {"dtype", OPT_CHOICE, &o.dtype, NULL, "number type (default f32)",
@@ -283,7 +327,7 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv)
         {"check", OPT_FLAG, &o.check, NULL, "exit 1 on a FAIL", 0, 0},
         {"table", OPT_FLAG, &o.table, NULL, "print every sublayer", 0, 0},
         {"ascii", OPT_FLAG, &o.ascii, NULL, "plain ASCII drawing", 0, 0},
-        {"svg", OPT_TEXT, &o.svg, "FILE", "write the figure too", 0, 0},
+        {"svg", OPT_TEXT, &o.svg, "FILE", "write the figure there too", 0, 0},
         {"json", OPT_FLAG, &o.json, NULL, "print one JSON object", 0, 0},
         OPT_END,
     };
@@ -291,6 +335,8 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv)
     if (end != OPT_GO)
         return end == OPT_DONE ? finish(0) : 2;
     int code = read_thresholds(&o);
+    if (code == 0)
+        code = check_sizes(&o, argc, argv);
     s->uniform_attention = o.attention;
     s->causal = o.mask == 0;
     o.spec.cotangent = (tb_cotangent)o.cotangent;

@@ -80,12 +80,15 @@ int cmd_generate(tb_ctx *ctx, int argc, char **argv)
     const char *prompt = "";
     size_t n = 200;
     const opt opts[] = {
-        {"prompt", OPT_TEXT, &prompt, "TEXT", "what the text starts with", 0,
-         0},
+        {"prompt", OPT_TEXT, &prompt, "TEXT",
+         "what the text starts with (default: the first vocabulary item, not "
+         "printed)",
+         0, 0},
         {"tokens", OPT_COUNT, &n, "N", "tokens to write (default 200)", 0, 0},
         {"greedy", OPT_FLAG, &s.greedy, NULL, "always the likeliest token", 0,
          0},
-        {"temperature", OPT_REAL, &s.temperature, "t", "default 1", 0, 0},
+        {"temperature", OPT_REAL, &s.temperature, "t",
+         "divides the logits; 0: greedy (default 1)", 0, 0},
         {"top-k", OPT_COUNT, &s.top_k, "k", "only the k likeliest tokens", 0,
          0},
         {"top-p", OPT_REAL, &s.top_p, "p",

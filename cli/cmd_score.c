@@ -57,7 +57,8 @@ int cmd_score(tb_ctx *ctx, int argc, char **argv)
     tb_score score = {0};
     const opt opts[] = {
         {"text", OPT_TEXT, &file, "FILE", "plain or gzip; - is stdin", 0, 0},
-        {"logits", OPT_TEXT, &logits, "FILE.npy", "write all logits", 0, 0},
+        {"logits", OPT_TEXT, &logits, "FILE.npy",
+         "write all logits, [tokens, vocabulary]", 0, 0},
         {"exact", OPT_FLAG, &exact, NULL, "our own matrix products only", 0, 0},
         {"json", OPT_FLAG, &json, NULL, "print one JSON object", 0, 0},
         OPT_END,

@@ -3,8 +3,11 @@
 #include "progress.h"
 #include "train_opts.h"
 
+#include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 static const opt_usage usage = {
     .name = "train",
@@ -12,9 +15,10 @@ static const opt_usage usage = {
     .summary = "train a language model on a text",
     .detail =
         "Results go to the folder --out: the weights (model.safetensors), the "
-        "state to resume\nfrom, config.json, the tokenizer and the block's "
-        "text. --resume continues it bit for\nbit; BLOCK and the settings may "
-        "then be left out. Ctrl-C saves and stops.\n"
+        "state to resume from, config.json, the tokenizer and the block's "
+        "text; without --out nothing is saved. --resume continues it bit for "
+        "bit; BLOCK and the settings may then be left out. Ctrl-C saves and "
+        "stops.\n"
         "With --json one line per update is printed.",
     .example = "train pre-ln --text book.txt --out run --depth 4 --steps 500",
     .min = 0,
@@ -24,6 +28,7 @@ static const opt_usage usage = {
 typedef struct printer {
     progress bar;
     bool json;
+    int failed; /* errno of the first line that could not be written */
     tb_ctx *ctx;
 } printer;
 
@@ -34,28 +39,41 @@ tb_schedule schedule_of(int choice)
     return choice < 0 ? TB_SCHEDULE_UNSET : kinds[choice];
 }
 
-void step_text(const tb_train_step *s, char *out, size_t cap)
+void step_text(const tb_train_step *s, char out[STEP_TEXT])
 {
     char loss[TB_SHOW_CHARS], val[TB_SHOW_CHARS], rate[TB_SHOW_CHARS];
     tb_show_number(s->loss, loss);
     tb_show_number(s->val_loss, val);
     tb_show_number(s->tokens_per_s, rate);
-    snprintf(out, cap, "loss %s%s%s, %s tokens/s", loss,
+    snprintf(out, STEP_TEXT, "loss %s%s%s, %s tokens/s", loss,
              s->has_val ? ", validation " : "", s->has_val ? val : "", rate);
+}
+
+/* Nobody reads stdout any more: save and stop instead of working on. */
+static void line_out(printer *p, const char *line)
+{
+    if (line)
+        printf("%s\n", line);
+    if (p->failed == 0 && (!line || fflush(stdout) != 0)) {
+        p->failed = errno ? errno : ENOMEM;
+        tb_ctx_interrupt(p->ctx);
+    }
 }
 
 static void on_begin(void *user, const char *json)
 {
-    const printer *p = user;
+    printer *p = user;
     if (p->json)
-        printf("%s\n", json);
+        line_out(p, json);
 }
 
-static void step_json(tb_ctx *ctx, const tb_train_step *s)
+static void step_json(printer *p, const tb_train_step *s)
 {
     tb_json *j;
-    if (tb_json_create(ctx, &j) != TB_OK)
+    if (tb_json_create(p->ctx, &j) != TB_OK) {
+        line_out(p, NULL);
         return;
+    }
     tb_json_object(j, NULL);
     tb_json_int(j, "step", (int64_t)s->step);
     tb_json_number(j, "loss", s->loss);
@@ -68,27 +86,27 @@ static void step_json(tb_ctx *ctx, const tb_train_step *s)
     if (s->has_val)
         tb_json_number(j, "val_loss", s->val_loss);
     tb_json_end(j);
-    const char *text = tb_json_text(j);
-    if (text)
-        printf("%s\n", text);
+    line_out(p, tb_json_text(j));
     tb_json_destroy(j);
 }
 
 static void on_step(void *user, const tb_train_step *s)
 {
     printer *p = user;
-    char text[120];
+    char text[STEP_TEXT];
     if (p->json)
-        step_json(p->ctx, s);
-    step_text(s, text, sizeof text);
+        step_json(p, s);
+    step_text(s, text);
     progress_show(&p->bar, s->step, s->steps, s->seconds_left, text);
 }
 
-static void done_json(tb_ctx *ctx, const tb_train_result *r, const char *out)
+static void done_json(printer *p, const tb_train_result *r, const char *out)
 {
     tb_json *j;
-    if (tb_json_create(ctx, &j) != TB_OK)
+    if (tb_json_create(p->ctx, &j) != TB_OK) {
+        line_out(p, NULL);
         return;
+    }
     tb_json_object(j, NULL);
     tb_json_bool(j, "done", r->end == TB_TRAIN_DONE);
     tb_json_int(j, "steps", (int64_t)r->steps);
@@ -102,9 +120,7 @@ static void done_json(tb_ctx *ctx, const tb_train_result *r, const char *out)
         tb_json_int(j, "last_good_step", (int64_t)r->good_step);
     }
     tb_json_end(j);
-    const char *text = tb_json_text(j);
-    if (text)
-        printf("%s\n", text);
+    line_out(p, tb_json_text(j));
     tb_json_destroy(j);
 }
 
@@ -118,7 +134,7 @@ static void done_text(const tb_train_result *r, const char *out)
            loss);
     if (!isnan(r->val_loss))
         printf(", validation %s nats per token", val);
-    printf(", %s tokens/s\n", rate);
+    printf(r->tokens_per_s > 0 ? ", %s tokens/s\n" : "\n", rate);
     if (out)
         printf("saved in %s\n", out);
 }
@@ -132,8 +148,14 @@ static int run(tb_ctx *ctx, const tb_block *b, const tb_train_spec *spec,
     tb_status s = tb_train(ctx, b, spec, &obs, &r);
     progress_end(&p->bar);
     bool ended = s == TB_OK || s == TB_ERR_DIVERGED || s == TB_INTERRUPTED;
-    if (ended && p->json)
-        done_json(ctx, &r, spec->out);
+    if (ended && p->json && !p->failed)
+        done_json(p, &r, spec->out);
+    if (p->failed) {
+        fprintf(stderr, "tollbooth: standard output: %s\n",
+                strerror(p->failed));
+        s = s == TB_INTERRUPTED || s == TB_OK ? TB_ERR_IO : s;
+        return *tb_error(ctx) ? die(ctx, s) : tb_status_exit(s);
+    }
     if (s != TB_OK)
         return die(ctx, s);
     if (!p->json)
@@ -153,7 +175,7 @@ int cmd_train(tb_ctx *ctx, int argc, char **argv)
         {"resume", OPT_FLAG, &t.resume, NULL, "continue --out", 0, 0},
         {"depth", OPT_SIZE, &t.settings.depth, "N",
          "blocks in the stack (default 6)", 0, 0},
-        TRAIN_OPTS(t, schedule),
+        TRAIN_OPTS(t, schedule, "128", "128", "16"),
         {"steps", OPT_SIZE, &t.steps, "n", "updates (default 2000)", 0, 0},
         {"warmup", OPT_COUNT, &t.warmup, "n",
          "updates of rising learning rate (default 100)", 0, 0},
@@ -179,6 +201,7 @@ int cmd_train(tb_ctx *ctx, int argc, char **argv)
     if (s != TB_OK)
         return die(ctx, s);
     t.schedule = schedule_of(schedule);
+    signal(SIGPIPE, SIG_IGN); /* line_out stops the run and saves it */
     tb_ctx_exact(ctx, exact);
     int code = run(ctx, b, &t, &p);
     if (b)

@@ -31,9 +31,11 @@ int usage_error(const char *command, const char *fmt, ...)
 
 int finish(int code)
 {
+    errno = 0; /* an earlier write may have failed long ago */
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
-    fprintf(stderr, "tollbooth: standard output: %s\n", strerror(errno));
+    fprintf(stderr, "tollbooth: standard output: %s\n",
+            errno ? strerror(errno) : "cannot be written");
     return tb_status_exit(TB_ERR_IO);
 }
 

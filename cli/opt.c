@@ -2,7 +2,6 @@
 /* Parsing and printing of option tables. */
 #include "opt.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +22,9 @@ bool opt_real(const char *text, double *out)
 bool opt_size(const char *text, size_t *out)
 {
     char *end;
-    errno = 0;
-    unsigned long long v = strtoull(text, &end, 10);
+    unsigned long long v = strtoull(text, &end, 10); /* too large: the most */
     *out = (size_t)v;
-    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && v <= 1ULL << 53;
 }
 
 static bool set_choice(const opt *o, const char *text)
@@ -116,9 +114,9 @@ static void wanted(const opt *o, char out[160])
         [OPT_FLAG] = "no value",
         [OPT_OFF] = "no value",
         [OPT_ON] = "no value",
-        [OPT_SIZE] = "a whole number from 1",
-        [OPT_COUNT] = "a whole number from 0",
-        [OPT_SEED] = "a whole number from 0",
+        [OPT_SIZE] = "a whole number from 1 to 2^53",
+        [OPT_COUNT] = "a whole number from 0 to 2^53",
+        [OPT_SEED] = "a whole number from 0 to 2^53",
         [OPT_REAL] = "a number",
         [OPT_TEXT] = "text",
         [OPT_CHOICE] = "one of ",
@@ -136,7 +134,44 @@ static void wanted(const opt *o, char out[160])
 /* --- help --------------------------------------------------------------------
  */
 
-static void print_option(const opt *o, FILE *to)
+enum { LINE = 79, LEFT = 28 };
+
+/* Words of `text` in lines of LINE columns; the first begins at column `at`,
+ * the others at `indent`. A newline in the text starts a new one. */
+static void print_wrapped(const char *text, int at, int indent)
+{
+    bool first = true;
+    while (*text) {
+        int n = (int)strcspn(text, " \n");
+        if (!first && at + 1 + n > LINE) {
+            printf("\n%*s", indent, "");
+            at = indent;
+        } else if (!first) {
+            putchar(' ');
+            at++;
+        }
+        printf("%.*s", n, text);
+        at += n;
+        text += n;
+        first = *text == '\n';
+        if (first) {
+            printf("\n%*s", indent, "");
+            at = indent;
+        }
+        text += *text != '\0';
+    }
+    putchar('\n');
+}
+
+static void print_option(const char *left, const char *help)
+{
+    printf("  %-*s", LEFT - 2, left);
+    if (strlen(left) > LEFT - 4)
+        printf("\n%*s", LEFT, "");
+    print_wrapped(help, LEFT, LEFT);
+}
+
+static void print_table_option(const opt *o)
 {
     char left[80];
     bool takes = takes_value(o);
@@ -144,22 +179,26 @@ static void print_option(const opt *o, FILE *to)
              !takes                  ? ""
              : o->kind == OPT_CHOICE ? o->choices
                                      : o->arg);
-    if (strlen(left) > 24)
-        fprintf(to, "  %s\n%*s%s\n", left, 28, "", o->help);
-    else
-        fprintf(to, "  %-26s%s\n", left, o->help);
+    print_option(left, o->help);
+}
+
+static const char *gap(const opt_usage *u)
+{
+    return *u->operands ? " " : "";
 }
 
 static void print_help(const opt_usage *u, const opt *opts)
 {
-    printf("tollbooth %s - %s\n\nusage: tollbooth %s [options] %s\n", u->name,
-           u->summary, u->name, u->operands);
-    if (u->detail)
-        printf("\n%s\n", u->detail);
+    printf("tollbooth %s - %s\n\nusage: tollbooth %s [options]%s%s\n", u->name,
+           u->summary, u->name, gap(u), u->operands);
+    if (u->detail) {
+        printf("\n");
+        print_wrapped(u->detail, 0, 0);
+    }
     printf("\noptions:\n");
     for (const opt *o = opts; o->name; o++)
-        print_option(o, stdout);
-    printf("  %-26s%s\n", "--help", "this text");
+        print_table_option(o);
+    print_option("--help", "this text");
     if (u->example)
         printf("\nexample:\n  tollbooth %s\n", u->example);
 }
@@ -218,14 +257,20 @@ static void print_man(const opt_usage *u, const opt *opts)
 /* --- parsing -----------------------------------------------------------------
  */
 
-static opt_end unknown(const opt_usage *u, const opt *opts, const char *name)
+/* `word` as it was typed, dashes and all. */
+static opt_end unknown(const opt_usage *u, const opt *opts, const char *word)
 {
     const char *names[64], *near;
-    size_t n = 0;
+    size_t n = 0, dashes = strspn(word, "-"), len = strcspn(word, "=");
+    char name[64];
+    names[n++] = "help";
     for (const opt *o = opts; o->name && n < 64; o++)
         names[n++] = o->name;
+    snprintf(name, sizeof name, "%.*s", (int)(len > dashes ? len - dashes : 0),
+             word + (len > dashes ? dashes : len));
     near = tb_nearest(name, names, n);
-    fprintf(stderr, "tollbooth %s: unknown option --%s", u->name, name);
+    fprintf(stderr, "tollbooth %s: unknown option %.*s", u->name, (int)len,
+            word);
     if (near)
         fprintf(stderr, "; did you mean --%s?", near);
     fprintf(stderr, "\ntollbooth %s --help lists them\n", u->name);
@@ -247,11 +292,8 @@ static opt_end one_option(const opt_usage *u, const opt *opts, int argc,
     const opt *o =
         find(opts, name, value ? (size_t)(value - name) : strlen(name));
     char want[160];
-    if (!o) {
-        char word[64];
-        snprintf(word, sizeof word, "%.*s", (int)strcspn(name, "="), name);
-        return unknown(u, opts, word);
-    }
+    if (!o)
+        return unknown(u, opts, argv[*i]);
     value = value ? value + 1 : NULL;
     if (!takes_value(o) && !value) {
         if (o->kind == OPT_FLAG)
@@ -266,7 +308,10 @@ static opt_end one_option(const opt_usage *u, const opt *opts, int argc,
         return OPT_GO;
     wanted(o, want);
     fprintf(stderr, "tollbooth %s: --%s: got %s, wanted %s\n", u->name, o->name,
-            value ? value : "nothing", want);
+            !value   ? "nothing"
+            : *value ? value
+                     : "an empty value",
+            want);
     return OPT_BAD;
 }
 
@@ -289,9 +334,9 @@ static opt_end check_operands(const opt_usage *u, int n)
         return OPT_GO;
     fprintf(stderr,
             "tollbooth %s: got %d operand%s, wanted %s\n"
-            "usage: tollbooth %s [options] %s\n",
+            "usage: tollbooth %s [options]%s%s\n",
             u->name, n, n == 1 ? "" : "s", *u->operands ? u->operands : "none",
-            u->name, u->operands);
+            u->name, gap(u), u->operands);
     return OPT_BAD;
 }
 
@@ -313,7 +358,7 @@ opt_end opt_parse(const opt_usage *u, const opt *opts, int *argc, char **argv)
             continue;
         }
         if (argv[i][1] != '-')
-            return unknown(u, opts, argv[i] + 1);
+            return unknown(u, opts, argv[i]);
         end = one_option(u, opts, *argc, argv, &i);
         if (end != OPT_GO)
             return end;

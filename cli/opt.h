@@ -10,9 +10,9 @@ typedef enum opt_kind {
     OPT_FLAG,   /* bool *: set to true */
     OPT_OFF,    /* int *: set to 0 */
     OPT_ON,     /* int *: set to 1 */
-    OPT_SIZE,   /* size_t *: a whole number from 1 */
-    OPT_COUNT,  /* size_t *: a whole number from 0 */
-    OPT_SEED,   /* uint64_t * */
+    OPT_SIZE,   /* size_t *: a whole number from 1 to 2^53 */
+    OPT_COUNT,  /* size_t *: a whole number from 0 to 2^53 */
+    OPT_SEED,   /* uint64_t *: a whole number from 0 to 2^53 */
     OPT_REAL,   /* double *: a finite number, at least `low` */
     OPT_TEXT,   /* const char ** */
     OPT_CHOICE, /* int *: index into `choices`, separated by | */
@@ -65,7 +65,8 @@ typedef enum opt_end {
  * command's name; on OPT_GO argv holds the operands only. */
 opt_end opt_parse(const opt_usage *u, const opt *opts, int *argc, char **argv);
 
-/** opt_real, opt_size - one number, all of `text`; false if it is not one. */
+/** opt_real, opt_size - one number, all of `text`; false if it is not one.
+ * Whole numbers end at 2^53: every JSON reader gives them back. */
 bool opt_real(const char *text, double *out);
 bool opt_size(const char *text, size_t *out);
 

@@ -2,9 +2,11 @@
 /* The program: finds the command, runs it, exits with its code. */
 #include "cli.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct command {
     const char *name;
@@ -48,10 +50,11 @@ static void print_usage(FILE *to)
 
 static int unknown_command(const char *word)
 {
-    const char *names[NCOMMANDS], *near;
+    const char *names[NCOMMANDS + 1], *near;
     for (size_t i = 0; i < NCOMMANDS; i++)
         names[i] = commands[i].name;
-    near = tb_nearest(word, names, NCOMMANDS);
+    names[NCOMMANDS] = "help";
+    near = tb_nearest(word, names, NCOMMANDS + 1);
     fprintf(stderr, "tollbooth: unknown command %s", word);
     if (near)
         fprintf(stderr, "; did you mean %s?", near);
@@ -82,23 +85,47 @@ static int run(const command *c, int argc, char **argv)
     return code;
 }
 
+/* A closed standard stream would lend its number to the next file opened, and
+ * results would be written into it; so it is opened the wrong way round: every
+ * use fails with EBADF. */
+static void guard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+static int by_name(const char *word, int argc, char **argv)
+{
+    for (size_t i = 0; i < NCOMMANDS; i++)
+        if (strcmp(word, commands[i].name) == 0)
+            return run(&commands[i], argc, argv);
+    return unknown_command(word);
+}
+
+static int help(int argc, char **argv)
+{
+    char option[] = "--help", *as_option[] = {argv[argc - 1], option, NULL};
+    if (argc > 1)
+        return by_name(argv[argc - 1], 2, as_option);
+    print_usage(stdout);
+    return finish(0);
+}
+
 int main(int argc, char **argv)
 {
+    guard_streams();
     if (argc < 2) {
         print_usage(stderr);
         return tb_status_exit(TB_ERR_USAGE);
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
-        print_usage(stdout);
-        return finish(0);
-    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return help(1, argv + 1);
+    if (strcmp(argv[1], "help") == 0)
+        return help(argc > 2 ? 2 : 1, argv + 1);
     if (strcmp(argv[1], "--version") == 0) {
         printf("tollbooth " TB_VERSION "\n");
         return finish(0);
     }
-    for (size_t i = 0; i < NCOMMANDS; i++)
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return run(&commands[i], argc - 1, argv + 1);
-    return unknown_command(argv[1]);
+    return by_name(argv[1], argc - 1, argv + 1);
 }

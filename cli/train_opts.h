@@ -6,64 +6,67 @@
 #include "cli.h"
 #include "tollbooth/train.h"
 
-/* t is a tb_train_spec, schedule an int: index into the choices. */
-#define TRAIN_OPTS(t, schedule)                                                \
-    SETTINGS_OPTS((t).settings),                                               \
-        {"context",                                                            \
-         OPT_SIZE,                                                             \
-         &(t).settings.context,                                                \
-         "T",                                                                  \
-         "tokens a model sees (default 128)",                                  \
-         0,                                                                    \
-         0},                                                                   \
-        {"batch", OPT_SIZE, &(t).batch, "B", "rows per update (default 16)",   \
-         0,       0},                                                          \
-        {"lr", OPT_REAL, &(t).lr, "R", "peak learning rate (default 1e-3)",    \
-         0,    0},                                                             \
-        {"schedule",                                                           \
-         OPT_CHOICE,                                                           \
-         &(schedule),                                                          \
-         NULL,                                                                 \
-         "after the warm-up (default cosine)",                                 \
-         "constant|cosine|invsqrt",                                            \
-         0},                                                                   \
-        {"weight-decay",                                                       \
-         OPT_REAL,                                                             \
-         &(t).weight_decay,                                                    \
-         "D",                                                                  \
-         "on matrices only (default 0.1)",                                     \
-         0,                                                                    \
-         0},                                                                   \
-        {"beta2",                                                              \
-         OPT_REAL,                                                             \
-         &(t).beta2,                                                           \
-         "b",                                                                  \
-         "second moment's decay (default 0.95)",                               \
-         0,                                                                    \
-         0},                                                                   \
-        {"clip",                                                               \
-         OPT_REAL,                                                             \
-         &(t).clip,                                                            \
-         "C",                                                                  \
-         "largest gradient norm; 0: no clipping (default 1)",                  \
-         0,                                                                    \
-         0},                                                                   \
-        {"val-windows",                                                        \
-         OPT_SIZE,                                                             \
-         &(t).val_windows,                                                     \
-         "n",                                                                  \
-         "validation windows each time (default 32)",                          \
-         0,                                                                    \
-         0},                                                                   \
-    {                                                                          \
-        "tokenizer", OPT_TEXT, &(t).tokenizer, "KIND",                         \
-            "char or byte (default char)", 0, 0                                \
+/* t is a tb_train_spec, schedule an int: index into the choices; D, T, B are
+ * the command's default width, context and batch as text. */
+#define TRAIN_OPTS(t, schedule, D, T, B)                                        \
+    SETTINGS_OPTS((t).settings, D),                                             \
+        {"context",                                                             \
+         OPT_SIZE,                                                              \
+         &(t).settings.context,                                                 \
+         "T",                                                                   \
+         "tokens a model sees (default " T ")",                                 \
+         0,                                                                     \
+         0},                                                                    \
+        {"batch", OPT_SIZE, &(t).batch, "B", "rows per update (default " B ")", \
+         0,       0},                                                           \
+        {"lr", OPT_REAL, &(t).lr, "R", "peak learning rate (default 1e-3)",     \
+         0,    0},                                                              \
+        {"schedule",                                                            \
+         OPT_CHOICE,                                                            \
+         &(schedule),                                                           \
+         NULL,                                                                  \
+         "after the warm-up (default cosine)",                                  \
+         "constant|cosine|invsqrt",                                             \
+         0},                                                                    \
+        {"weight-decay",                                                        \
+         OPT_REAL,                                                              \
+         &(t).weight_decay,                                                     \
+         "D",                                                                   \
+         "on matrices only (default 0.1)",                                      \
+         0,                                                                     \
+         0},                                                                    \
+        {"beta2",                                                               \
+         OPT_REAL,                                                              \
+         &(t).beta2,                                                            \
+         "b",                                                                   \
+         "second moment's decay (default 0.95)",                                \
+         0,                                                                     \
+         0},                                                                    \
+        {"clip",                                                                \
+         OPT_REAL,                                                              \
+         &(t).clip,                                                             \
+         "C",                                                                   \
+         "largest gradient norm; 0: no clipping (default 1)",                   \
+         0,                                                                     \
+         0},                                                                    \
+        {"val-windows",                                                         \
+         OPT_SIZE,                                                              \
+         &(t).val_windows,                                                      \
+         "n",                                                                   \
+         "validation windows each time (default 32)",                           \
+         0,                                                                     \
+         0},                                                                    \
+    {                                                                           \
+        "tokenizer", OPT_TEXT, &(t).tokenizer, "KIND",                          \
+            "char or byte (default char)", 0, 0                                 \
     }
 
 /** schedule_of - the enum for the option's index, -1: unset. */
 tb_schedule schedule_of(int choice);
 
-/** step_text - "loss 1.93, val 2.01, 5310 tokens/s" into out. */
-void step_text(const tb_train_step *s, char *out, size_t cap);
+enum { STEP_TEXT = 3 * TB_SHOW_CHARS + 64 };
+
+/** step_text - "loss 1.93, validation 2.01, 5310 tokens/s" into out. */
+void step_text(const tb_train_step *s, char out[STEP_TEXT]);
 
 #endif

@@ -3,6 +3,7 @@
 #include "equation/equation.h"
 
 #if !defined(__wasm__)
+#    include <errno.h>
 #    include <stdio.h>
 #endif
 
@@ -57,8 +58,9 @@ static tb_status read_all(tb_ctx *ctx, const char *path, FILE *f, tb_buf *out)
     while (out->len <= TB_TEXT_MAX &&
            (n = fread(piece, 1, sizeof piece, f)) > 0)
         tb_buf_put(out, piece, n);
-    if (ferror(f))
-        return TB_FAIL(ctx, TB_ERR_IO, "%.200s: cannot be read", path);
+    if (ferror(f)) /* a folder opens, but cannot be read */
+        return TB_FAIL(ctx, errno == EISDIR ? TB_ERR_INPUT : TB_ERR_IO,
+                       "%.200s: cannot be read: %s", path, strerror(errno));
     return tb_buf_status(out);
 }
 
@@ -67,8 +69,11 @@ static tb_status load_file(tb_ctx *ctx, const char *path, tb_block **out)
     tb_buf text;
     *out = NULL;
     FILE *f = fopen(path, "rb");
-    if (!f)
+    if (!f && (errno == ENOENT || errno == ENOTDIR))
         return fail_unknown(ctx, path);
+    if (!f)
+        return TB_FAIL(ctx, TB_ERR_INPUT, "%.200s: cannot open: %s", path,
+                       strerror(errno));
     tb_buf_init(&text, ctx);
     tb_status s = read_all(ctx, path, f, &text);
     (void)fclose(f);

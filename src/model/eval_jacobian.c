@@ -59,9 +59,9 @@ tb_status tb_eval_jacobian_size(tb_eval_state *s, const tb_eval_cols *c,
     tb_buf b;
     tb_buf_init(&b, s->ctx);
     if (fits)
-        tb_buf_printf(&b, "%zu bytes", bytes);
+        tb_buf_printf(&b, "%zu bytes in f64 (%zu in f32)", bytes, bytes / 2);
     else
-        tb_buf_printf(&b, "%.0f bytes", (double)out * (double)in * 8);
+        tb_buf_printf(&b, "%.0f bytes in f64", (double)out * (double)in * 8);
     tb_status status = TB_FAIL(
         s->ctx, TB_ERR_ARG,
         "jacobian: %zu outputs x %zu inputs take %s, at most %zu are given; "
