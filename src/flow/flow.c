@@ -62,16 +62,19 @@ static double spread(const walk *w, const void *x)
     return tb_sqrt(var > 0 ? var : 0);
 }
 
-static double branch_size(walk *w, const tb_run *run, const tb_graph *g, int s,
-                          const void *x)
+static tb_status branch_size(walk *w, const tb_run *run, const tb_graph *g,
+                             int s, const void *x, double *out)
 {
     tb_contribution parts[16];
     int n = tb_graph_contributions(g, s - 1, s, parts, (int)TB_LEN(parts));
+    if (n < 0)
+        return TB_ERR_MEMORY;
     memset(w->tmp, 0, w->n * tb_dtype_size(w->m->dtype));
     for (int i = 0; i < n; i++)
         w->k->axpy(w->n, parts[i].factor, tb_plan_value(run, parts[i].node),
                    w->tmp);
-    return ratio(w->k->norm2(w->n, w->tmp), w->k->norm2(w->n, x));
+    *out = ratio(w->k->norm2(w->n, w->tmp), w->k->norm2(w->n, x));
+    return TB_OK;
 }
 
 /* --- tolls -------------------------------------------------------------------
@@ -133,7 +136,7 @@ static tb_status step_down(walk *w, const tb_run *run, const tb_graph *g,
                            : tb_plan_value(run, g->boundaries[s - 1].node);
     gains_at(w, row);
     TB_TRY(tolls_between(w, run, g, s - 1, s, row));
-    row->branch_ratio = branch_size(w, run, g, s, x);
+    TB_TRY(branch_size(w, run, g, s, x, &row->branch_ratio));
     TB_TRY(pull(w, run, s, true, w->total, w->local, NULL));
     TB_TRY(pull(w, run, s, true, w->lane, w->next, NULL));
     swap(&w->lane, &w->next);
@@ -182,7 +185,6 @@ static tb_status stem_row(walk *w)
     if (!w->grads)
         return TB_OK;
     tb_run run;
-    const tb_graph *g = tb_model_graph(w->m, 0);
     const void *gout[1] = {w->total};
     void *gin[1] = {NULL};
     tb_bwd b = {.hi = -1,
@@ -190,7 +192,6 @@ static tb_status stem_row(walk *w)
                 .gout = gout,
                 .gin = gin,
                 .gparams = tb_model_gparams(w->m, 0, w->grads)};
-    (void)g;
     TB_TRY(tb_model_run(w->m, 0, w->batch, &run));
     return tb_plan_backward(w->ctx, &run, &b);
 }
@@ -213,11 +214,7 @@ static void fill_cotangent(walk *w, const tb_flow_spec *spec)
     size_t d = w->m->sizes.s.width;
     for (size_t i = 0; i < w->n; i++) {
         size_t at = spec->cotangent == TB_COTANGENT_COHERENT ? i % d : i;
-        double v = tb_rng_normal(r, at);
-        if (w->m->dtype == TB_F64)
-            ((double *)w->total)[i] = v;
-        else
-            ((float *)w->total)[i] = (float)v;
+        tb_flow_put(w->m->dtype, w->total, i, tb_rng_normal(r, at));
     }
 }
 
@@ -262,8 +259,7 @@ static tb_status start_at_top(walk *w, const tb_flow_spec *spec)
     return TB_OK;
 }
 
-/* --- weights
- * ------------------------------------------------------------------ */
+/* --- weights -------------------------------------------------------------- */
 
 static tb_status weight_norms(walk *w, tb_flow_box *box)
 {
@@ -286,18 +282,16 @@ static tb_status weight_norms(walk *w, tb_flow_box *box)
     return TB_OK;
 }
 
-/* --- data
- * --------------------------------------------------------------------- */
+/* --- data ------------------------------------------------------------------
+ */
 
-static tb_status make_batch(tb_ctx *ctx, const tb_model *m,
-                            const tb_flow_spec *spec, tb_arena *a,
-                            tb_batch *out)
+static tb_status make_batch(const tb_model *m, const tb_flow_spec *spec,
+                            tb_arena *a, tb_batch *out)
 {
     size_t B = spec->batch ? spec->batch : 1, T = m->sizes.s.context;
     int32_t *x = tb_arena_alloc(a, B * T * sizeof *x);
     int32_t *y = tb_arena_alloc(a, B * T * sizeof *y);
     tb_rng r = tb_rng_make(spec->seed, "tokens");
-    (void)ctx;
     if (!x || !y)
         return TB_ERR_MEMORY;
     for (size_t b = 0; b < B; b++)
@@ -349,13 +343,16 @@ static tb_status make_rows(tb_flow_box *box, const tb_model *m)
     return box->flow.rows ? TB_OK : TB_ERR_MEMORY;
 }
 
-static tb_status make_vectors(walk *w, tb_arena *a)
+/* Gradients of weights only where they are those of the loss. */
+static tb_status make_vectors(walk *w, const tb_flow_spec *spec, tb_arena *a)
 {
     void **all[] = {&w->total, &w->lane, &w->next, &w->local, &w->tmp};
     size_t bytes = w->n * tb_dtype_size(w->m->dtype);
     for (size_t i = 0; i < TB_LEN(all); i++)
         if (!(*all[i] = tb_arena_alloc(a, bytes)))
             return TB_ERR_MEMORY;
+    if (spec->cotangent != TB_COTANGENT_LOSS)
+        return TB_OK;
     w->grads = tb_arena_alloc(a, w->m->nelements * tb_dtype_size(w->m->dtype));
     return w->grads ? TB_OK : TB_ERR_MEMORY;
 }
@@ -373,7 +370,7 @@ static tb_status run_walk(walk *w, tb_flow_box *box, const tb_flow_spec *spec)
     }
     TB_TRY(stem_row(w));
     toll_products(w->f);
-    return spec->cotangent == TB_COTANGENT_LOSS ? weight_norms(w, box) : TB_OK;
+    return w->grads ? weight_norms(w, box) : TB_OK;
 }
 
 static tb_status measure(tb_model *m, const tb_flow_spec *spec,
@@ -393,13 +390,18 @@ static tb_status measure(tb_model *m, const tb_flow_spec *spec,
                        "flow: got a block of %zu streams, wanted one",
                        m->nstreams);
     describe(&box->flow, m, spec);
+    if (spec->spectrum && w.n > TB_SPECTRUM_MAX)
+        return TB_FAIL(ctx, TB_ERR_ARG,
+                       "spectrum: got batch*tokens*width = %zu, wanted at "
+                       "most %d",
+                       w.n, (int)TB_SPECTRUM_MAX);
     box->flow.block = block_label(box, m->block);
     if (!box->flow.block)
         return TB_ERR_MEMORY;
     TB_TRY(tb_model_bind(m, B, m->sizes.s.context, TB_PASS_BWD | TB_PASS_KEEP));
-    TB_TRY(make_batch(ctx, m, spec, scratch, &batch));
+    TB_TRY(make_batch(m, spec, scratch, &batch));
     TB_TRY(make_rows(box, m));
-    TB_TRY(make_vectors(&w, scratch));
+    TB_TRY(make_vectors(&w, spec, scratch));
     TB_TRY(run_walk(&w, box, spec));
     if (spec->spectrum)
         TB_TRY(tb_flow_spectrum(m, &batch, box));

@@ -88,10 +88,19 @@ static finding no_skip(const tb_flow *f, size_t nonfinite)
 
 static finding early_big(const tb_flow *f, size_t nonfinite)
 {
-    bool clean = nonfinite == 0;
+    bool clean = nonfinite == 0 && f->rows[0].lane > 0;
     for (size_t i = 0; i < f->nrows; i++)
         clean = clean && f->rows[i].norms == 0;
     return (finding){f->rows[0].total, &f->rows[0], clean};
+}
+
+/* Where nothing passes a sublayer, nothing is added to it either. */
+static bool has_lane(const tb_flow *f)
+{
+    for (size_t i = 1; i < f->nrows; i++)
+        if (f->rows[i].local_lane == 0)
+            return false;
+    return true;
 }
 
 static finding dead_depth(const tb_flow *f, size_t nonfinite)
@@ -103,7 +112,7 @@ static finding dead_depth(const tb_flow *f, size_t nonfinite)
             at = &f->rows[i];
             largest = at->branch_ratio;
         }
-    return (finding){largest, at, nonfinite == 0 && at != NULL};
+    return (finding){largest, at, nonfinite == 0 && at && has_lane(f)};
 }
 
 static const verdict_row table[] = {

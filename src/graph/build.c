@@ -3,6 +3,8 @@
  * are immutable, so `r = x; x = norm(x)` leaves r alone (cases C026). */
 #include "graph/build.h"
 
+#include "equation/names.h"
+
 tb_status tb_build_grow(tb_arena *a, void **items, int count, int *cap,
                         size_t size)
 {
@@ -82,13 +84,6 @@ tb_status tb_scope_put(tb_builder *b, const char *name, tb_binding **out)
     *head = s->count;
     *out = &s->items[s->count++];
     return TB_OK;
-}
-
-void tb_scope_forget(tb_scope *s)
-{
-    for (int i = 0; i < s->count; i++)
-        if (!s->items[i].declared)
-            s->items[i].is_value = s->items[i].is_linear = false;
 }
 
 /* --- nodes --------------------------------------------------------------- */
@@ -220,10 +215,9 @@ tb_status tb_build_slot(tb_builder *b, const char *base, const char **out)
 }
 
 tb_status tb_build_linear(tb_builder *b, const char *base, size_t in,
-                          tb_dim in_dim, size_t out_width, tb_dim out_dim,
-                          int bias, tb_pos pos, tb_lin *out)
+                          size_t out_width, tb_dim out_dim, int bias,
+                          tb_pos pos, tb_lin *out)
 {
-    (void)in_dim; /* the weight carries its out width; in is checked by op */
     tb_shape w = {TB_SHAPE_MATRIX, in, out_width};
     tb_shape v = {TB_SHAPE_VECTOR, out_width, 1};
     TB_TRY(tb_build_param(b, base, "weight", TB_ROLE_MATRIX, w, out_dim, NULL,
@@ -255,21 +249,24 @@ tb_status tb_build_apply(tb_builder *b, tb_lin lin, int x, const char *name,
 
 static bool is_layer_constant(const char *name)
 {
-    static const char *const names[] = {"N", "M", "l", "k", "d", "h"};
-    for (size_t i = 0; i < TB_LEN(names); i++)
-        if (tb_streq(name, names[i]))
-            return true;
-    return false;
+    return name[0] && !name[1] && strchr("NMlkdh", name[0]);
+}
+
+static tb_consts consts_of(const tb_builder *b)
+{
+    double l = b->l ? (double)b->l : __builtin_nan("");
+    double k = b->k ? (double)b->k : __builtin_nan("");
+    return (tb_consts){b->sizes->N,
+                       b->sizes->M,
+                       l,
+                       k,
+                       (double)b->sizes->s.width,
+                       (double)b->sizes->s.heads};
 }
 
 tb_status tb_build_fold(tb_builder *b, const tb_expr *e, double *out)
 {
-    tb_consts c = {b->sizes->N,
-                   b->sizes->M,
-                   __builtin_nan(""),
-                   b->k ? (double)b->k : __builtin_nan(""),
-                   (double)b->sizes->s.width,
-                   (double)b->sizes->s.heads};
+    tb_consts c = consts_of(b);
     return tb_expr_fold(b->ctx, b->block, e, &c, NULL, NULL, out);
 }
 
@@ -278,9 +275,9 @@ tb_status tb_build_width(tb_builder *b, const tb_expr *e, size_t *width,
 {
     double d = (double)b->sizes->s.width, at[2];
     for (int i = 0; i < 2; i++) {
-        tb_consts c = {b->sizes->N,       b->sizes->M,
-                       __builtin_nan(""), __builtin_nan(""),
-                       d * (i + 1),       (double)b->sizes->s.heads};
+        tb_consts c = consts_of(b);
+        c.l = c.k = __builtin_nan(""); /* one width for all layers */
+        c.d = d * (i + 1);
         TB_TRY(tb_expr_fold(b->ctx, b->block, e, &c, NULL, NULL, &at[i]));
     }
     if (!(at[0] >= 1 && at[0] <= 1e9) || at[0] != (double)(size_t)at[0])
@@ -292,44 +289,48 @@ tb_status tb_build_width(tb_builder *b, const tb_expr *e, size_t *width,
     return TB_OK;
 }
 
-/* Rebuild e over replaced operands, so that it stands without the locals. */
-static tb_status const_expr(tb_builder *b, const tb_expr *e, const tb_val *v,
-                            int n, tb_val *out)
+static tb_val const_val(const tb_expr *e)
 {
-    *out = (tb_val){TB_VAL_CONST, e, NULL, -1};
-    bool same = true;
-    for (int i = 0; i < n; i++)
-        same = same && v[i].expr == e->args[i].value;
-    if (same)
-        return TB_OK;
+    return (tb_val){.kind = TB_VAL_CONST, .expr = e, .node = -1, .size = 1};
+}
+
+/* A copy of e over replaced operands, so that it stands without the locals
+ * and is as deep as it says. */
+tb_status tb_build_const(tb_builder *b, const tb_expr *e, const tb_val *v,
+                         tb_val *out)
+{
     tb_expr *copy = TB_NEW(b->arena, tb_expr);
-    tb_arg *args = tb_arena_alloc(b->arena, (size_t)n * sizeof *args);
+    tb_arg *args =
+        tb_arena_alloc(b->arena, (size_t)e->nargs * sizeof *args + 1);
     if (!copy || !args)
         return TB_ERR_MEMORY;
     *copy = *e;
-    for (int i = 0; i < n; i++) {
-        args[i] = e->args[i];
-        args[i].value = v[i].expr;
-    }
     copy->args = args;
-    out->expr = copy;
+    *out = const_val(copy);
+    for (int i = 0; i < e->nargs; i++) {
+        args[i] = (tb_arg){.value = v[i].expr};
+        out->size += v[i].size;
+        if (copy->depth <= v[i].expr->depth)
+            copy->depth = v[i].expr->depth + 1;
+        if (out->size > TB_CONST_MAX || copy->depth > TB_DEPTH_MAX)
+            return tb_build_fail(b, e->pos,
+                                 "this constant takes too many operations");
+    }
     return TB_OK;
 }
 
 /* --- arithmetic ---------------------------------------------------------- */
 
-static tb_expr *new_expr(tb_builder *b, tb_expr_kind kind, tb_pos pos, char op,
-                         const tb_expr *l, const tb_expr *r)
+/* `l op r`, or -l where r is NULL, of constants. */
+static tb_status const_op(tb_builder *b, tb_pos pos, char op, const tb_val *l,
+                          const tb_val *r, tb_val *out)
 {
-    tb_expr *e = TB_NEW(b->arena, tb_expr);
-    tb_arg *args = tb_arena_alloc(b->arena, 2 * sizeof *args);
-    if (!e || !args)
-        return NULL;
-    args[0].value = l;
-    args[1].value = r;
-    *e = (tb_expr){
-        .kind = kind, .pos = pos, .op = op, .args = args, .nargs = r ? 2 : 1};
-    return e;
+    tb_expr e = {.kind = r ? TB_EXPR_BINARY : TB_EXPR_NEG,
+                 .pos = pos,
+                 .op = op,
+                 .nargs = r ? 2 : 1};
+    const tb_val v[2] = {*l, r ? *r : *l};
+    return tb_build_const(b, &e, v, out);
 }
 
 static tb_attr attr_of(const tb_val *v)
@@ -357,49 +358,33 @@ static tb_status affine(tb_builder *b, int x, tb_attr scale, tb_attr offset,
 static tb_status mixed_left(tb_builder *b, const tb_expr *e, const tb_val *c,
                             int x, tb_val *out)
 {
-    switch (e->op) {
-    case '*':
+    bool sum = e->op == '+', difference = e->op == '-';
+    if (e->op == '*')
         return affine(b, x, attr_of(c), attr_number(0), e->pos, out);
-    case '+':
-        return affine(b, x, attr_number(1), attr_of(c), e->pos, out);
-    case '-':
-        return affine(b, x, attr_number(-1), attr_of(c), e->pos, out);
-    default:
-        return tb_build_fail(b, e->pos,
-                             "%c: a stream cannot stand on its right", e->op);
-    }
+    if (sum || difference)
+        return affine(b, x, attr_number(sum ? 1 : -1), attr_of(c), e->pos, out);
+    return tb_build_fail(b, e->pos, "%c: only constants stand on its right",
+                         e->op);
 }
 
 /* stream op constant */
 static tb_status mixed_right(tb_builder *b, const tb_expr *e, int x,
                              const tb_val *c, tb_val *out)
 {
-    tb_val v = *c;
+    static const tb_expr one = {
+        .kind = TB_EXPR_NUMBER, .number = 1, .depth = 1};
+    const tb_val number_one = const_val(&one);
+    tb_val v;
     switch (e->op) {
     case '*':
-        return affine(b, x, attr_of(c), attr_number(0), e->pos, out);
     case '+':
-        return affine(b, x, attr_number(1), attr_of(c), e->pos, out);
+        return mixed_left(b, e, c, x, out);
     case '-':
-        v.expr = new_expr(b, TB_EXPR_NEG, e->pos, 0, c->expr, NULL);
-        v.shown = NULL;
-        if (!v.expr)
-            return TB_ERR_MEMORY;
+        TB_TRY(const_op(b, e->pos, 0, c, NULL, &v));
         return affine(b, x, attr_number(1), attr_of(&v), e->pos, out);
-    case '/': {
-        tb_expr *one = new_expr(b, TB_EXPR_NUMBER, e->pos, 0, NULL, NULL);
-        if (!one)
-            return TB_ERR_MEMORY;
-        one->number = 1;
-        one->nargs = 0;
-        v.expr = new_expr(b, TB_EXPR_BINARY, e->pos, '/', one, c->expr);
-        v.shown = NULL;
-        if (!v.expr)
-            return TB_ERR_MEMORY;
-        return affine(b, x, attr_of(&v), attr_number(0), e->pos, out);
-    }
     default:
-        return tb_build_fail(b, e->pos, "^: works on constants only");
+        TB_TRY(const_op(b, e->pos, '/', &number_one, c, &v));
+        return affine(b, x, attr_of(&v), attr_number(0), e->pos, out);
     }
 }
 
@@ -416,14 +401,15 @@ static tb_status binary(tb_builder *b, const tb_expr *e, tb_val *out)
     tb_val v[2];
     for (int i = 0; i < 2; i++)
         TB_TRY(tb_build_expr(b, e->args[i].value, &v[i]));
-    if (v[0].kind == TB_VAL_CONST && v[1].kind == TB_VAL_CONST)
-        return const_expr(b, e, v, 2, out);
-    if (v[0].kind == TB_VAL_CONST)
-        return mixed_left(b, e, &v[0], v[1].node, out);
-    if (v[1].kind == TB_VAL_CONST)
-        return mixed_right(b, e, v[0].node, &v[1], out);
+    bool left = v[0].kind == TB_VAL_CONST, right = v[1].kind == TB_VAL_CONST;
+    if (left && right)
+        return tb_build_const(b, e, v, out);
     if (e->op == '^')
         return tb_build_fail(b, e->pos, "^: works on constants only");
+    if (left)
+        return mixed_left(b, e, &v[0], v[1].node, out);
+    if (right)
+        return mixed_right(b, e, v[0].node, &v[1], out);
     int in[2] = {v[0].node, v[1].node};
     *out = (tb_val){.kind = TB_VAL_NODE};
     return tb_build_node(b, binary_op(e->op), in, 2, NULL, e->pos, &out->node);
@@ -434,29 +420,36 @@ static tb_status negate(tb_builder *b, const tb_expr *e, tb_val *out)
     tb_val v;
     TB_TRY(tb_build_expr(b, e->args[0].value, &v));
     if (v.kind == TB_VAL_CONST)
-        return const_expr(b, e, &v, 1, out);
+        return tb_build_const(b, e, &v, out);
     return affine(b, v.node, attr_number(-1), attr_number(0), e->pos, out);
 }
 
 /* --- reading names ------------------------------------------------------- */
 
+/* The name in scope most like `name`, or NULL. */
 static const char *nearest_name(tb_builder *b, const char *name)
 {
-    const char *words[256];
-    size_t n = 0;
-    for (int i = 0; i < b->scope.count && n < TB_LEN(words); i++)
+    size_t n = 0, cap = (size_t)b->scope.count;
+    const char **words = tb_arena_alloc(b->arena, (cap + 1) * sizeof *words);
+    for (size_t i = 0; words && i < cap; i++)
         if (b->scope.items[i].is_value)
             words[n++] = b->scope.items[i].name;
-    return tb_nearest(name, words, n);
+    return words ? tb_nearest(name, words, n) : NULL;
 }
 
 static tb_status unknown_name(tb_builder *b, const tb_expr *e)
 {
-    if (tb_callable_known(b, e->name))
+    const char *what = tb_reserved_find(e->name);
+    if (tb_callable_find(e->name) != TB_CALLABLE_NONE ||
+        tb_def_find(b->block, e->name))
         return tb_build_fail(b, e->pos,
                              "%s is a function; did you mean %s(...)?", e->name,
                              e->name);
-    const char *near = nearest_name(b, e->name);
+    if (what)
+        return tb_build_fail(b, e->pos, "%s is %s: it cannot be read yet",
+                             e->name, what);
+    /* every one-letter name is near every other */
+    const char *near = e->name[1] ? nearest_name(b, e->name) : NULL;
     if (near)
         return tb_build_fail(b, e->pos,
                              "%s is read before it is assigned; did you mean "
@@ -500,17 +493,17 @@ static tb_status read_name(tb_builder *b, const tb_expr *e, tb_val *out)
         return tb_build_fail(b, e->pos, "%s is a linear: write %s(x), not %s*x",
                              e->name, e->name, e->name);
     if (is_layer_constant(e->name)) {
-        *out = (tb_val){TB_VAL_CONST, e, NULL, -1};
+        *out = const_val(e);
         return TB_OK;
     }
     return set_input(b, e, out);
 }
 
-tb_status tb_build_expr(tb_builder *b, const tb_expr *e, tb_val *out)
+static tb_status expr_of_kind(tb_builder *b, const tb_expr *e, tb_val *out)
 {
     switch (e->kind) {
     case TB_EXPR_NUMBER:
-        *out = (tb_val){TB_VAL_CONST, e, NULL, -1};
+        *out = const_val(e);
         return TB_OK;
     case TB_EXPR_NAME:
         return read_name(b, e, out);
@@ -530,6 +523,21 @@ tb_status tb_build_expr(tb_builder *b, const tb_expr *e, tb_val *out)
     return tb_build_fail(b, e->pos, "a comparison belongs in block[...] only");
 }
 
+tb_status tb_build_expr(tb_builder *b, const tb_expr *e, tb_val *out)
+{
+    if (++b->steps > TB_STEPS_MAX || b->depth >= TB_EXPAND_MAX)
+        return tb_build_fail(b, e->pos,
+                             "too much to compute: definitions expand to more "
+                             "than %s",
+                             b->depth >= TB_EXPAND_MAX
+                                 ? "2000 operations in one another"
+                                 : "a million operations");
+    b->depth++;
+    tb_status s = expr_of_kind(b, e, out);
+    b->depth--;
+    return s;
+}
+
 tb_status tb_build_value(tb_builder *b, const tb_expr *e, int *node)
 {
     tb_val v;
@@ -541,16 +549,42 @@ tb_status tb_build_value(tb_builder *b, const tb_expr *e, int *node)
     return TB_OK;
 }
 
-bool tb_build_uses(const tb_expr *e, const char *name)
+/* Attn, cross and ffn in the order F stands for them. */
+static const char *const sublayers[] = {"attn", "cross", "ffn"};
+
+/* Definitions remember their answer, which also ends a recursion. */
+static unsigned def_calls(tb_builder *b, const tb_def *def)
 {
-    if (!e)
-        return false;
-    if (e->kind == TB_EXPR_CALL && tb_streq(e->name, name))
-        return true;
+    unsigned char *known = &b->def_calls[def - b->block->defs];
+    if (!(*known & TB_CALLS_KNOWN)) {
+        *known = TB_CALLS_KNOWN;
+        *known |= (unsigned char)tb_build_calls(b, def->body);
+    }
+    return *known & ~(unsigned)TB_CALLS_KNOWN;
+}
+
+unsigned tb_build_calls(tb_builder *b, const tb_expr *e)
+{
+    unsigned bits = 0;
+    if (b->depth >= TB_EXPAND_MAX)
+        return 0; /* building it will fail */
+    b->depth++;
+    if (e->kind == TB_EXPR_CALL) {
+        const tb_def *def = NULL;
+        for (size_t i = 0; i < TB_LEN(sublayers); i++)
+            if (tb_streq(e->name, sublayers[i]))
+                bits = 1u << i;
+        if (tb_streq(e->name, "F"))
+            bits = TB_CALLS_F;
+        if (!bits)
+            def = tb_def_find(b->block, e->name);
+        if (def)
+            bits = def_calls(b, def);
+    }
     for (int i = 0; i < e->nargs; i++)
-        if (tb_build_uses(e->args[i].value, name))
-            return true;
-    return false;
+        bits |= tb_build_calls(b, e->args[i].value);
+    b->depth--;
+    return bits;
 }
 
 /* --- statements ---------------------------------------------------------- */
@@ -562,7 +596,6 @@ static tb_status assign(tb_builder *b, const tb_stmt *s, const tb_val *v)
     bind->val = *v;
     bind->is_value = true;
     bind->is_linear = false;
-    bind->declared = false;
     if (v->kind == TB_VAL_CONST) {
         bind->val.shown = s->name;
         return TB_OK;
@@ -575,23 +608,17 @@ static tb_status assign(tb_builder *b, const tb_stmt *s, const tb_val *v)
 
 /* The sublayer a statement belongs to names its norms: "attn" for
  * x = x + attn(norm(x)); none where it calls both or neither. */
-static const char *stmt_owner(const tb_builder *b, const tb_expr *e)
+static const char *stmt_owner(tb_builder *b, const tb_expr *e)
 {
-    static const char *const subs[] = {"attn", "cross", "ffn"};
-    const char *owner = NULL;
     if (b->sub)
         return b->sub;
     if (b->place)
         return b->place;
-    if (b->eval)
-        return "";
-    for (size_t i = 0; i < TB_LEN(subs); i++)
-        if (tb_build_uses(e, subs[i])) {
-            if (owner)
-                return "";
-            owner = subs[i];
-        }
-    return owner ? owner : "";
+    unsigned calls = b->eval ? 0 : tb_build_calls(b, e);
+    for (size_t i = 0; i < TB_LEN(sublayers); i++)
+        if (calls == 1u << i)
+            return sublayers[i];
+    return "";
 }
 
 static tb_status statement(tb_builder *b, const tb_stmt *s)
@@ -616,58 +643,58 @@ static tb_status statement(tb_builder *b, const tb_stmt *s)
     return TB_OK;
 }
 
-static tb_status statements(tb_builder *b, const tb_section *s)
-{
-    for (int i = 0; i < s->nstmts; i++)
-        TB_TRY(statement(b, &s->stmts[i]));
-    return TB_OK;
-}
-
-static bool section_uses(const tb_section *s, const char *name, tb_pos *pos)
-{
-    for (int i = 0; i < s->nstmts; i++)
-        if (tb_build_uses(s->stmts[i].value, name)) {
-            *pos = s->stmts[i].pos;
-            return true;
-        }
-    return false;
-}
-
-/* Ruling 1: a section with F is repeated once per sublayer. */
+/* Ruling 1: a section with F is repeated once per sublayer; the value of an
+ * EXPR, which stands last, is computed once. */
 static tb_status repeat(tb_builder *b, const tb_section *s, tb_stack stack)
 {
-    static const char *const subs[] = {"attn", "cross", "ffn"};
+    int n = s->nstmts - (s->stmts[s->nstmts - 1].kind == TB_STMT_VALUE);
     b->sub_is_f = true;
-    for (size_t i = 0; i < TB_LEN(subs); i++) {
+    for (size_t i = 0; i < TB_LEN(sublayers); i++) {
         if (i == 1 && stack != TB_STACK_CROSS)
             continue;
-        b->sub = subs[i];
+        b->sub = sublayers[i];
         b->k++;
-        TB_TRY(statements(b, s));
+        for (int j = 0; j < n; j++)
+            TB_TRY(statement(b, &s->stmts[j]));
         tb_binding *x = tb_scope_find(&b->scope, "x");
         if (x && x->is_value && x->val.kind == TB_VAL_NODE)
             TB_TRY(tb_build_mark(b, x->val.node));
     }
     b->sub = NULL;
     b->sub_is_f = false;
+    return n < s->nstmts ? statement(b, &s->stmts[n]) : TB_OK;
+}
+
+/* Whether the section calls F, and that it then calls nothing else. */
+static tb_status check_mixed(tb_builder *b, const tb_section *s, bool *has_f)
+{
+    unsigned all = 0;
+    for (int i = 0; i < s->nstmts; i++) {
+        const tb_stmt *t = &s->stmts[i];
+        unsigned calls = tb_build_calls(b, t->value);
+        all |= calls;
+        for (size_t j = 0; j < TB_LEN(sublayers); j++)
+            if ((all & TB_CALLS_F) && (all & 1u << j))
+                return tb_build_fail(b, t->pos,
+                                     "F and %s in one section: F already "
+                                     "stands for every sublayer",
+                                     sublayers[j]);
+        if (t->kind == TB_STMT_VALUE && (calls & TB_CALLS_F))
+            return tb_build_fail(b, t->pos,
+                                 "F stands for each sublayer in turn: assign, "
+                                 "as in x = x + F(norm(x))");
+    }
+    *has_f = (all & TB_CALLS_F) != 0;
     return TB_OK;
 }
 
 tb_status tb_build_section(tb_builder *b, const tb_section *s, tb_stack stack)
 {
-    static const char *const subs[] = {"attn", "cross", "ffn"};
-    tb_pos pos;
-    if (!section_uses(s, "F", &pos))
-        return statements(b, s);
-    for (size_t i = 0; i < TB_LEN(subs); i++)
-        if (section_uses(s, subs[i], &pos))
-            return tb_build_fail(b, pos,
-                                 "F and %s in one section: F already stands "
-                                 "for every sublayer",
-                                 subs[i]);
-    if (b->eval && s->nstmts == 1 && s->stmts[0].kind == TB_STMT_VALUE)
-        return tb_build_fail(b, s->stmts[0].pos,
-                             "F stands for each sublayer in turn: assign, as "
-                             "in x = x + F(norm(x))");
-    return repeat(b, s, stack);
+    bool has_f = false;
+    TB_TRY(check_mixed(b, s, &has_f));
+    if (has_f)
+        return repeat(b, s, stack);
+    for (int i = 0; i < s->nstmts; i++)
+        TB_TRY(statement(b, &s->stmts[i]));
+    return TB_OK;
 }

@@ -17,6 +17,7 @@ typedef struct tb_val {
     const tb_expr *expr; /* CONST: names already replaced */
     const char *shown;   /* CONST: the local's name, or NULL */
     int node;
+    int size; /* CONST: operations in expr, each as often as it is read */
 } tb_val;
 
 /** An owned linear: weight and bias leaves. */
@@ -24,14 +25,16 @@ typedef struct tb_lin {
     int weight, bias; /* nodes; bias -1: none */
 } tb_lin;
 
-/** One name in scope. A declaration (scalar, vector, linear) is made once
- * and survives the repeats of a section. */
+/** One name in scope. A declaration (scalar, vector, linear) is made once:
+ * the repeats of a section share it. */
 typedef struct tb_binding {
     const char *name;
     tb_val val;
     tb_lin lin;
     bool is_value, is_linear;
-    bool declared; /* by scalar, vector or linear: shared by the repeats */
+    const tb_expr *declared; /* the scalar(...), vector(...), linear(...) that
+                                made `learned` or `lin` */
+    tb_val learned;
     uint64_t hash;
     int next; /* in its hash chain, -1: end */
 } tb_binding;
@@ -63,13 +66,16 @@ typedef struct tb_builder {
     int cap_nodes, cap_params, cap_regions, cap_inputs, cap_outputs;
     tb_scope scope;             /* the section's values and linears */
     const struct tb_args *args; /* of the definition being expanded */
-    int depth;                  /* of definitions being expanded */
+    int depth;                  /* of expressions being built */
+    int steps;                  /* expressions built so far */
     int k;                      /* sublayer being built, from 1 */
     const char *sub;            /* what F means now, or NULL */
     bool sub_is_f;              /* the section spells its sublayer F */
     const char *place;          /* "stem", "final", or NULL in a block */
     const char *owner;          /* prefix of parameter names: "attn", "" */
     int region;                 /* innermost region, -1 */
+    int l;                      /* the layer, or the first of its section */
+    unsigned char *def_calls;   /* per definition: TB_CALLS_*, 0: not known */
     bool has_pos;
     tb_pos pos; /* inside the prelude: the call's position */
     tb_slot_count *slots;
@@ -87,7 +93,25 @@ typedef struct tb_mark {
 typedef struct tb_args {
     const tb_def *def;
     const tb_val *vals;
+    const struct tb_args *outer; /* of the definition that called it */
 } tb_args;
+
+/** Bits: the sublayers that an expression calls, itself or through
+ * definitions. */
+enum {
+    TB_CALLS_ATTN = 1,
+    TB_CALLS_CROSS = 2,
+    TB_CALLS_FFN = 4,
+    TB_CALLS_F = 8,
+    TB_CALLS_KNOWN = 128 /* of def_calls */
+};
+
+/** Texts are bounded, what definitions make of them is not. */
+enum {
+    TB_STEPS_MAX = 1 << 20,          /* expressions of one graph */
+    TB_CONST_MAX = 10000,            /* operations of one constant */
+    TB_EXPAND_MAX = 2 * TB_DEPTH_MAX /* depth of expressions in one another */
+};
 
 tb_status tb_build_begin(tb_builder *b, tb_ctx *ctx, tb_arena *arena,
                          const tb_block *block, const tb_sizes *sizes);
@@ -105,15 +129,14 @@ tb_status tb_build_slot(tb_builder *b, const char *base, const char **out);
 /** tb_build_linear - weight [out, in] and bias leaves named base.weight,
  * base.bias. bias < 0: by the settings. */
 tb_status tb_build_linear(tb_builder *b, const char *base, size_t in,
-                          tb_dim in_dim, size_t out_width, tb_dim out_dim,
-                          int bias, tb_pos pos, tb_lin *out);
+                          size_t out_width, tb_dim out_dim, int bias,
+                          tb_pos pos, tb_lin *out);
 tb_status tb_build_apply(tb_builder *b, tb_lin lin, int x, const char *name,
                          tb_pos pos, int *out);
 
 /* names */
 tb_binding *tb_scope_find(tb_scope *s, const char *name);
 tb_status tb_scope_put(tb_builder *b, const char *name, tb_binding **out);
-void tb_scope_forget(tb_scope *s); /* all but declarations */
 
 /* expressions and statements */
 tb_status tb_build_expr(tb_builder *b, const tb_expr *e, tb_val *out);
@@ -126,11 +149,15 @@ tb_status tb_build_width(tb_builder *b, const tb_expr *e, size_t *width,
 tb_status tb_build_fold(tb_builder *b, const tb_expr *e, double *out);
 tb_status tb_build_fail(tb_builder *b, tb_pos pos, const char *fmt, ...)
     TB_PRINTF(3, 4);
-/** tb_build_uses - true if the expression calls `name` anywhere. */
-bool tb_build_uses(const tb_expr *e, const char *name);
+
+/** tb_build_calls - TB_CALLS_* of an expression. */
+unsigned tb_build_calls(tb_builder *b, const tb_expr *e);
+/** tb_build_const - `copy` over constant operands: depth and size bounded. */
+tb_status tb_build_const(tb_builder *b, const tb_expr *e, const tb_val *v,
+                         tb_val *out);
 
 /* functions (calls.c) */
-bool tb_callable_known(const tb_builder *b, const char *name);
+const tb_def *tb_def_find(const tb_block *block, const char *name);
 /** tb_declares - true for scalar(...), vector(...), linear(...). */
 bool tb_declares(const tb_expr *e);
 tb_status tb_build_declare(tb_builder *b, const char *name, const tb_expr *e);

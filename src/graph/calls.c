@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of the language: one row per name, what it builds. A word of the
- * language that cannot be computed yet has a row too, so that it is refused
- * with the reason instead of as an unknown word. */
+/* Functions of the language, by the kinds of equation/names.h. A word that
+ * cannot be computed yet is refused with that reason, not as unknown. */
 #include "graph/build.h"
+
+#include "equation/names.h"
 
 typedef tb_status (*call_fn)(tb_builder *b, const tb_expr *e, tb_val *out);
 
+/** How calls of a kind, or of one name, are built. */
 typedef struct call_row {
-    const char *name;
+    const char *name; /* NULL: every name of the kind */
     call_fn build;
-    const tb_op *op;  /* for functions that are one op of one input */
-    int min, max;     /* arguments without a key */
+    int min, max;     /* arguments without a key; max 0: any number */
     const char *keys; /* options, separated by spaces */
 } call_row;
 
@@ -29,22 +30,30 @@ static const tb_expr *option(const tb_expr *e, const char *key)
     return NULL;
 }
 
-static tb_status const_option(tb_builder *b, const tb_expr *e, const char *key,
-                              tb_attr *attr, bool *given)
+static tb_status not_yet(tb_builder *b, const tb_expr *e)
 {
-    const tb_expr *value = option(e, key);
-    tb_val v;
-    *given = value != NULL;
-    if (!value)
+    return tb_build_fail(b, e->pos, "%s: cannot be computed yet", e->name);
+}
+
+/* An operand that must be a constant; `what` names it in the message. */
+static tb_status const_value(tb_builder *b, const tb_expr *e, const char *what,
+                             tb_val *v)
+{
+    TB_TRY(tb_build_expr(b, e, v));
+    if (v->kind == TB_VAL_CONST)
         return TB_OK;
-    TB_TRY(tb_build_expr(b, value, &v));
-    if (v.kind != TB_VAL_CONST)
-        return tb_build_fail(b, value->pos,
-                             "%s: got a stream, wanted a "
-                             "constant",
-                             key);
-    *attr = (tb_attr){v.expr, __builtin_nan(""), v.shown};
-    return TB_OK;
+    return tb_build_fail(b, e->pos, "%s: got a stream, wanted a constant",
+                         what);
+}
+
+/* The same with its value for this layer, which shape rules look at. */
+static tb_status const_attr(tb_builder *b, const tb_expr *e, const char *what,
+                            tb_attr *attr)
+{
+    tb_val v;
+    TB_TRY(const_value(b, e, what, &v));
+    *attr = (tb_attr){v.expr, 0, v.shown};
+    return tb_build_fold(b, v.expr, &attr->value);
 }
 
 /* --- norms --------------------------------------------------------------- */
@@ -71,17 +80,18 @@ static tb_status norm_leaves(tb_builder *b, const tb_expr *e, const tb_op *op,
 
 static tb_status norm_eps(tb_builder *b, const tb_expr *e, tb_attr *eps)
 {
-    bool given;
-    double value;
+    const tb_expr *value = option(e, "eps");
     *eps = (tb_attr){NULL, b->sizes->s.eps, NULL};
-    TB_TRY(const_option(b, e, "eps", eps, &given));
-    if (!given)
+    for (int i = 1; i < e->nargs; i++)
+        if (!tb_streq(e->args[i].key, "eps"))
+            return tb_build_fail(b, e->args[i].key_pos,
+                                 "%s: cannot be computed yet", e->args[i].key);
+    if (!value)
         return TB_OK;
-    TB_TRY(tb_build_fold(b, eps->expr, &value));
-    if (!(value >= 0))
-        return tb_build_fail(b, option(e, "eps")->pos,
-                             "eps: got %g, wanted 0 or more", value);
-    eps->value = value; /* shape rules look at it before it is folded */
+    TB_TRY(const_attr(b, value, "eps", eps));
+    if (!(eps->value >= 0))
+        return tb_build_fail(b, value->pos, "eps: got %g, wanted 0 or more",
+                             eps->value);
     return TB_OK;
 }
 
@@ -92,8 +102,7 @@ static tb_status call_norm(tb_builder *b, const tb_expr *e, tb_val *out)
     int x, in[3], nin, node;
     tb_attr eps;
     if (!op)
-        return tb_build_fail(b, e->pos, "%s: this norm cannot be computed yet",
-                             kind);
+        return not_yet(b, e);
     TB_TRY(tb_build_value(b, e->args[0].value, &x));
     if (b->g->nodes[x].shape.kind != TB_SHAPE_STREAM)
         return tb_build_fail(b, e->pos, "%s(...): needs a stream", e->name);
@@ -105,7 +114,7 @@ static tb_status call_norm(tb_builder *b, const tb_expr *e, tb_val *out)
 
 /* --- sublayers ----------------------------------------------------------- */
 
-static const tb_def *find_def(const tb_block *block, const char *name)
+const tb_def *tb_def_find(const tb_block *block, const char *name)
 {
     for (int i = 0; i < block->ndefs; i++)
         if (tb_streq(block->defs[i].name, name))
@@ -116,15 +125,13 @@ static const tb_def *find_def(const tb_block *block, const char *name)
 static tb_status expand(tb_builder *b, const tb_expr *e, const tb_def *def,
                         const tb_val *vals, tb_val *out)
 {
-    const tb_args *outer = b->args;
-    tb_args mine = {def, vals};
-    if (b->depth >= 32)
-        return tb_build_fail(b, e->pos, "%s calls itself", def->name);
+    const tb_args mine = {def, vals, b->args};
+    for (const tb_args *a = b->args; a; a = a->outer)
+        if (a->def == def)
+            return tb_build_fail(b, e->pos, "%s calls itself", def->name);
     b->args = &mine;
-    b->depth++;
     tb_status s = tb_build_expr(b, def->body, out);
-    b->depth--;
-    b->args = outer;
+    b->args = mine.outer;
     return s;
 }
 
@@ -148,7 +155,8 @@ static tb_status region_open(tb_builder *b, const tb_expr *e, const char *name,
 static tb_status drop_node(tb_builder *b, int x, tb_attr p, tb_pos pos,
                            int *out)
 {
-    if (!p.expr && p.value <= 0) {
+    /* a rate that depends on l is 0 in some layers only */
+    if (p.value <= 0 && (!p.expr || p.expr->kind == TB_EXPR_NUMBER)) {
         *out = x;
         return TB_OK;
     }
@@ -160,76 +168,66 @@ static tb_status drop_node(tb_builder *b, int x, tb_attr p, tb_pos pos,
 static tb_status region_body(tb_builder *b, const tb_expr *e, const tb_def *def,
                              int x, int *out)
 {
-    tb_val arg = {.kind = TB_VAL_NODE, .node = x}, v;
+    const tb_val arg = {.kind = TB_VAL_NODE, .node = x};
     tb_attr p = {NULL, b->sizes->s.dropout, NULL};
+    tb_val v;
     int y;
+    if (def->nparams != 1)
+        return tb_build_fail(b, def->pos, "%s: got %d parameters, wanted 1",
+                             def->name, def->nparams);
     TB_TRY(expand(b, e, def, &arg, &v));
     if (v.kind == TB_VAL_CONST)
         return tb_build_fail(b, def->pos,
-                             "%s: its value is a constant, "
-                             "wanted a stream",
+                             "%s: its value is a constant, wanted a stream",
                              def->name);
     TB_TRY(drop_node(b, v.node, p, e->pos, &y));
     return tb_build_node(b, &tb_op_branch, &y, 1, NULL, e->pos, out);
 }
 
-static tb_status call_sublayer_as(tb_builder *b, const tb_expr *e,
-                                  const char *name, tb_val *out)
+/* A sublayer by its name. Errors inside the prelude show the call. */
+static tb_status region(tb_builder *b, const tb_expr *e, const char *name,
+                        tb_val *out)
 {
-    const tb_def *def = find_def(b->block, name);
-    const tb_block *outer = b->block;
-    bool had_pos = b->has_pos, was_f = b->sub_is_f;
-    tb_pos pos = b->pos;
-    int x, node, region;
-    if (b->place)
+    const tb_def *own = tb_def_find(b->block, name);
+    const tb_def *def = own ? own : tb_def_find(b->prelude, name);
+    const tb_builder outer = *b;
+    int x, node;
+    if (!def)
         return tb_build_fail(b, e->pos,
-                             "%s belongs in the block section, "
-                             "not in %s",
-                             e->name, b->place);
-    if (b->region >= 0)
-        return tb_build_fail(b, e->pos, "%s inside %s: sublayers do not nest",
-                             e->name, b->g->regions[b->region].name);
+                             "%s: needs an encoder; encoder-decoder stacks "
+                             "cannot be built yet",
+                             name);
     TB_TRY(tb_build_value(b, e->args[0].value, &x));
     TB_TRY(region_open(b, e, name, x));
-    region = b->region;
-    const char *owner = b->owner, *sub = b->sub;
+    int at = b->region;
     b->owner = name;
-    if (!def) { /* errors inside the prelude show the call */
-        def = find_def(b->prelude, name);
+    if (!own && !b->has_pos) {
         b->has_pos = true;
         b->pos = e->pos;
     }
-    tb_status s = region_body(b, e, def, x, &node);
-    b->owner = owner;
-    b->sub = sub;
-    b->sub_is_f = was_f;
-    b->region = -1;
-    b->has_pos = had_pos;
-    b->pos = pos;
-    b->block = outer;
-    TB_TRY(s);
-    b->g->regions[region].out = node;
-    b->g->regions[region].last = node;
-    b->g->nodes[node].region = region;
+    TB_TRY(region_body(b, e, def, x, &node));
+    b->owner = outer.owner;
+    b->region = outer.region;
+    b->has_pos = outer.has_pos;
+    b->pos = outer.pos;
+    b->g->regions[at].out = node;
+    b->g->regions[at].last = node;
+    b->g->nodes[node].region = at;
     return node_value(out, node);
 }
 
 static tb_status call_sublayer(tb_builder *b, const tb_expr *e, tb_val *out)
 {
-    if (tb_streq(e->name, "cross"))
+    if (b->place)
         return tb_build_fail(b, e->pos,
-                             "cross: needs an encoder; encoder-decoder stacks "
-                             "cannot be built yet");
-    return call_sublayer_as(b, e, e->name, out);
-}
-
-static tb_status call_f(tb_builder *b, const tb_expr *e, tb_val *out)
-{
-    if (!b->sub)
-        return tb_build_fail(b, e->pos,
-                             "F belongs in the block section; here name the "
-                             "sublayer: attn or ffn");
-    return call_sublayer_as(b, e, b->sub, out);
+                             "%s belongs in the block section, not in %s",
+                             e->name, b->place);
+    if (b->region >= 0)
+        return tb_build_fail(b, e->pos, "%s inside %s: sublayers do not nest",
+                             e->name, b->g->regions[b->region].name);
+    if (tb_streq(e->name, "F"))
+        return region(b, e, b->sub, out);
+    return region(b, e, e->name, out);
 }
 
 /* --- weights inside sublayers ------------------------------------------- */
@@ -278,11 +276,10 @@ static tb_status call_weight(tb_builder *b, const tb_expr *e, tb_val *out)
     if (!bind->is_linear) {
         tb_lin lin;
         weight_width(b, w, &width, &dim);
-        TB_TRY(tb_build_linear(b, base, b->g->nodes[x].shape.width,
-                               b->g->nodes[x].dim, width, dim, -1, e->pos,
-                               &lin));
+        TB_TRY(tb_build_linear(b, base, b->g->nodes[x].shape.width, width, dim,
+                               -1, e->pos, &lin));
         bind->lin = lin;
-        bind->is_linear = bind->declared = true;
+        bind->is_linear = true;
     }
     TB_TRY(tb_build_apply(b, bind->lin, x, e->name, e->pos, &node));
     return node_value(out, node);
@@ -308,51 +305,39 @@ static tb_status call_mha(tb_builder *b, const tb_expr *e, tb_val *out)
 static tb_status call_drop(tb_builder *b, const tb_expr *e, tb_val *out)
 {
     int x, node;
-    double value;
     tb_attr p = {NULL, b->sizes->s.dropout, NULL};
     TB_TRY(tb_build_value(b, e->args[0].value, &x));
     if (e->nargs > 1) {
-        tb_val v;
-        TB_TRY(tb_build_expr(b, e->args[1].value, &v));
-        if (v.kind != TB_VAL_CONST)
+        TB_TRY(const_attr(b, e->args[1].value, "drop", &p));
+        if (!(p.value >= 0 && p.value < 1))
             return tb_build_fail(b, e->args[1].value->pos,
-                                 "drop: its rate must be a constant");
-        TB_TRY(tb_build_fold(b, v.expr, &value));
-        if (!(value >= 0 && value < 1))
-            return tb_build_fail(b, e->args[1].value->pos,
-                                 "drop: got rate %g, wanted 0 <= p < 1", value);
-        p = value == 0 ? (tb_attr){NULL, 0, NULL}
-                       : (tb_attr){v.expr, value, v.shown};
+                                 "drop: got rate %g, wanted 0 <= p < 1",
+                                 p.value);
     }
     TB_TRY(drop_node(b, x, p, e->pos, &node));
     return node_value(out, node);
 }
 
-static tb_status not_yet(tb_builder *b, const tb_expr *e, tb_val *out)
+/* One op of one input. */
+static tb_status call_op(tb_builder *b, const tb_expr *e, tb_val *out)
 {
-    (void)out;
-    return tb_build_fail(b, e->pos, "%s: cannot be computed yet", e->name);
+    const tb_op *op = tb_op_find(e->name);
+    int x, node;
+    if (!op)
+        return not_yet(b, e);
+    TB_TRY(tb_build_value(b, e->args[0].value, &x));
+    TB_TRY(tb_build_node(b, op, &x, 1, NULL, e->pos, &node));
+    return node_value(out, node);
 }
 
 static tb_status call_const(tb_builder *b, const tb_expr *e, tb_val *out)
 {
-    tb_val v[2];
-    tb_expr *copy = TB_NEW(b->arena, tb_expr);
-    tb_arg *args = tb_arena_alloc(b->arena, 2 * sizeof *args);
-    if (!copy || !args)
+    tb_val *v = tb_arena_alloc(b->arena, (size_t)e->nargs * sizeof *v);
+    if (!v)
         return TB_ERR_MEMORY;
-    *copy = *e;
-    copy->args = args;
-    for (int i = 0; i < e->nargs; i++) {
-        TB_TRY(tb_build_expr(b, e->args[i].value, &v[i]));
-        if (v[i].kind != TB_VAL_CONST)
-            return tb_build_fail(b, e->args[i].value->pos,
-                                 "%s: works on constants only", e->name);
-        args[i] = e->args[i];
-        args[i].value = v[i].expr;
-    }
-    *out = (tb_val){TB_VAL_CONST, copy, NULL, -1};
-    return TB_OK;
+    for (int i = 0; i < e->nargs; i++)
+        TB_TRY(const_value(b, e->args[i].value, e->name, &v[i]));
+    return tb_build_const(b, e, v, out);
 }
 
 /* --- declarations -------------------------------------------------------- */
@@ -361,10 +346,7 @@ static tb_status start_value(tb_builder *b, const tb_expr *e,
                              const tb_expr **start)
 {
     tb_val v;
-    TB_TRY(tb_build_expr(b, e->args[0].value, &v));
-    if (v.kind != TB_VAL_CONST)
-        return tb_build_fail(b, e->args[0].value->pos,
-                             "%s: its start value must be a constant", e->name);
+    TB_TRY(const_value(b, e->args[0].value, e->name, &v));
     *start = v.expr;
     return TB_OK;
 }
@@ -433,123 +415,46 @@ static tb_status declare_linear(tb_builder *b, const char *name,
     int bias;
     for (int i = 0; i < 2; i++) {
         tb_val v;
-        TB_TRY(tb_build_expr(b, e->args[i].value, &v));
-        if (v.kind != TB_VAL_CONST)
-            return tb_build_fail(b, e->args[i].value->pos,
-                                 "linear: a width must be a constant");
+        TB_TRY(const_value(b, e->args[i].value, "linear", &v));
         TB_TRY(tb_build_width(b, v.expr, &w[i], &dim[i]));
     }
     TB_TRY(bias_option(b, e, &bias));
-    return tb_build_linear(b, name, w[0], dim[0], w[1], dim[1], bias, e->pos,
-                           lin);
+    return tb_build_linear(b, name, w[0], w[1], dim[1], bias, e->pos, lin);
 }
 
 bool tb_declares(const tb_expr *e)
 {
     return e->kind == TB_EXPR_CALL &&
-           (tb_streq(e->name, "scalar") || tb_streq(e->name, "vector") ||
-            tb_streq(e->name, "linear"));
+           tb_callable_find(e->name) == TB_CALLABLE_LEARNED;
 }
 
-static tb_status check_args(tb_builder *b, const tb_expr *e,
-                            const call_row *row);
-static const call_row *find_call(const char *name);
+/* --- the tables ---------------------------------------------------------- */
 
-/* Ruling 2: a named declaration is made once per block. */
-tb_status tb_build_declare(tb_builder *b, const char *name, const tb_expr *e)
-{
-    tb_binding *bind;
-    bool linear = tb_streq(e->name, "linear");
-    TB_TRY(check_args(b, e, find_call(e->name)));
-    TB_TRY(tb_scope_put(b, name, &bind));
-    if (bind->declared)
-        return TB_OK;
-    bind->declared = true;
-    bind->is_value = !linear;
-    bind->is_linear = linear;
-    if (linear) {
-        tb_lin lin;
-        TB_TRY(declare_linear(b, name, e, &lin));
-        tb_scope_find(&b->scope, name)->lin = lin;
-        return TB_OK;
-    }
-    int node;
-    TB_TRY(learned(b, e, name, &node));
-    b->g->nodes[node].name = name;
-    tb_scope_find(&b->scope, name)->val =
-        (tb_val){.kind = TB_VAL_NODE, .node = node};
-    return TB_OK;
-}
+static const call_row by_kind[] = {
+    [TB_CALLABLE_NONE] = {NULL, NULL, 0, 0, ""},
+    [TB_CALLABLE_SUBLAYER] = {NULL, call_sublayer, 1, 1, ""},
+    [TB_CALLABLE_NORM] = {NULL, call_norm, 1, 1, "eps eps_mode variance"},
+    [TB_CALLABLE_ELEMENT] = {NULL, call_op, 1, 1, ""},
+    [TB_CALLABLE_STREAM] = {NULL, call_op, 1, 1, ""},
+    [TB_CALLABLE_LEARNED] = {NULL, call_learned, 1, 1, ""},
+    [TB_CALLABLE_WEIGHT] = {NULL, call_weight, 1, 1, ""},
+    [TB_CALLABLE_CONSTANT] = {NULL, call_const, 1, 1, ""},
+};
 
-/* --- the table ----------------------------------------------------------- */
-
-static tb_status call_op(tb_builder *b, const tb_expr *e, tb_val *out);
-
-static const call_row calls[] = {
-    {"F", call_f, NULL, 1, 1, ""},
-    {"attn", call_sublayer, NULL, 1, 1, ""},
-    {"cross", call_sublayer, NULL, 1, 1, ""},
-    {"ffn", call_sublayer, NULL, 1, 1, ""},
-    {"norm", call_norm, NULL, 1, 1, "eps"},
-    {"layernorm", call_norm, NULL, 1, 1, "eps"},
-    {"rmsnorm", call_norm, NULL, 1, 1, "eps"},
-    {"scalenorm", not_yet, NULL, 1, 1, "eps"},
-    {"l2norm", not_yet, NULL, 1, 1, "eps"},
-    {"batchnorm", not_yet, NULL, 1, 1, "eps"},
-    {"powernorm", not_yet, NULL, 1, 1, "eps"},
-    {"dyt", not_yet, NULL, 1, 1, ""},
-    {"derf", not_yet, NULL, 1, 1, ""},
-    {"relu", call_op, &tb_op_relu, 1, 1, ""},
-    {"gelu", call_op, &tb_op_gelu, 1, 1, ""},
-    {"gelu_tanh", call_op, &tb_op_gelu_tanh, 1, 1, ""},
-    {"silu", call_op, &tb_op_silu, 1, 1, ""},
-    {"sigmoid", call_op, &tb_op_sigmoid, 1, 1, ""},
-    {"tanh", call_op, &tb_op_tanh, 1, 1, ""},
-    {"softmax", call_op, &tb_op_softmax, 1, 1, ""},
-    {"stop", call_op, &tb_op_stop, 1, 1, ""},
-    {"drop", call_drop, NULL, 1, 2, ""},
-    {"concat", not_yet, NULL, 1, 8, ""},
-    {"rope", not_yet, NULL, 1, 1, ""},
-    {"mha", call_mha, NULL, 3, 3, ""},
-    {"q", call_weight, NULL, 1, 1, ""},
-    {"k", call_weight, NULL, 1, 1, ""},
-    {"v", call_weight, NULL, 1, 1, ""},
-    {"o", call_weight, NULL, 1, 1, ""},
-    {"up", call_weight, NULL, 1, 1, ""},
-    {"gate", call_weight, NULL, 1, 1, ""},
-    {"down", call_weight, NULL, 1, 1, ""},
-    {"scalar", call_learned, NULL, 1, 1, ""},
-    {"vector", call_learned, NULL, 1, 1, ""},
-    {"linear", call_linear, NULL, 2, 2, "bias"},
-    {"sqrt", call_const, NULL, 1, 1, ""},
-    {"log", call_const, NULL, 1, 1, ""},
-    {"exp", call_const, NULL, 1, 1, ""},
-    {"abs", call_const, NULL, 1, 1, ""},
-    {"floor", call_const, NULL, 1, 1, ""},
-    {"min", call_const, NULL, 2, 2, ""},
-    {"max", call_const, NULL, 2, 2, ""},
+/* Names that are called otherwise than their kind. */
+static const call_row by_name[] = {
+    {"drop", call_drop, 1, 2, ""}, {"concat", call_op, 1, 0, ""},
+    {"mha", call_mha, 3, 3, ""},   {"linear", call_linear, 2, 2, "bias"},
+    {"min", call_const, 2, 0, ""}, {"max", call_const, 2, 0, ""},
 };
 
 static const call_row *find_call(const char *name)
 {
-    for (size_t i = 0; i < TB_LEN(calls); i++)
-        if (tb_streq(calls[i].name, name))
-            return &calls[i];
-    return NULL;
-}
-
-bool tb_callable_known(const tb_builder *b, const char *name)
-{
-    return find_call(name) || find_def(b->block, name);
-}
-
-static tb_status call_op(tb_builder *b, const tb_expr *e, tb_val *out)
-{
-    int x, node;
-    TB_TRY(tb_build_value(b, e->args[0].value, &x));
-    TB_TRY(
-        tb_build_node(b, find_call(e->name)->op, &x, 1, NULL, e->pos, &node));
-    return node_value(out, node);
+    for (size_t i = 0; i < TB_LEN(by_name); i++)
+        if (tb_streq(by_name[i].name, name))
+            return &by_name[i];
+    const call_row *row = &by_kind[tb_callable_find(name)];
+    return row->build ? row : NULL;
 }
 
 static bool has_word(const char *words, const char *word)
@@ -568,36 +473,72 @@ static bool has_word(const char *words, const char *word)
 static tb_status wrong_count(tb_builder *b, const tb_expr *e, int got, int min,
                              int max)
 {
+    char wanted[48];
     if (min == max)
-        return tb_build_fail(b, e->pos, "%s: got %d argument%s, wanted %d",
-                             e->name, got, got == 1 ? "" : "s", min);
-    return tb_build_fail(b, e->pos, "%s: got %d argument%s, wanted %d to %d",
-                         e->name, got, got == 1 ? "" : "s", min, max);
+        tb_format(wanted, sizeof wanted, "%d", min);
+    else if (max)
+        tb_format(wanted, sizeof wanted, "%d to %d", min, max);
+    else
+        tb_format(wanted, sizeof wanted, "%d or more", min);
+    return tb_build_fail(b, e->pos, "%s: got %d argument%s, wanted %s", e->name,
+                         got, got == 1 ? "" : "s", wanted);
 }
 
-static tb_status check_args(tb_builder *b, const tb_expr *e,
-                            const call_row *row)
+static tb_status check_args(tb_builder *b, const tb_expr *e, int min, int max,
+                            const char *keys)
 {
     int plain = 0;
     for (int i = 0; i < e->nargs; i++) {
         const tb_arg *a = &e->args[i];
-        if (!a->key) {
-            plain++;
-            continue;
-        }
-        if (!has_word(row->keys, a->key))
+        if (a->key && !has_word(keys, a->key))
             return tb_build_fail(b, a->key_pos, "%s: unknown option %s%s%s",
-                                 e->name, a->key, *row->keys ? ", wanted " : "",
-                                 row->keys);
+                                 e->name, a->key, *keys ? ", wanted " : "",
+                                 keys);
+        plain += !a->key;
     }
-    if (plain < row->min || plain > row->max)
-        return wrong_count(b, e, plain, row->min, row->max);
+    if (plain < min || (max && plain > max))
+        return wrong_count(b, e, plain, min, max);
+    return TB_OK;
+}
+
+/* Ruling 2: a named declaration is made once per block. In the stem and the
+ * tail, which share the model's top level, its name says which. */
+tb_status tb_build_declare(tb_builder *b, const char *name, const tb_expr *e)
+{
+    bool linear = tb_streq(e->name, "linear");
+    const char *base =
+        b->place ? tb_arena_printf(b->arena, "%s.%s", b->place, name) : name;
+    const call_row *row = find_call(e->name);
+    tb_binding *bind;
+    TB_TRY(check_args(b, e, row->min, row->max, row->keys));
+    TB_TRY(tb_scope_put(b, name, &bind));
+    if (!base)
+        return TB_ERR_MEMORY;
+    if (bind->declared && bind->declared != e)
+        return tb_build_fail(b, e->pos, "%s is declared twice", name);
+    if (!bind->declared) {
+        tb_lin lin = {-1, -1};
+        int node = -1;
+        if (linear)
+            TB_TRY(declare_linear(b, base, e, &lin));
+        else
+            TB_TRY(learned(b, e, base, &node));
+        if (!linear)
+            b->g->nodes[node].name = name;
+        bind->lin = lin;
+        bind->learned = (tb_val){.kind = TB_VAL_NODE, .node = node};
+    }
+    bind->declared = e;
+    bind->val = bind->learned;
+    bind->is_value = !linear;
+    bind->is_linear = linear;
     return TB_OK;
 }
 
 static tb_status call_def(tb_builder *b, const tb_expr *e, const tb_def *def,
                           tb_val *out)
 {
+    TB_TRY(check_args(b, e, 0, 0, ""));
     if (e->nargs != def->nparams)
         return wrong_count(b, e, e->nargs, def->nparams, def->nparams);
     tb_val *vals =
@@ -609,44 +550,47 @@ static tb_status call_def(tb_builder *b, const tb_expr *e, const tb_def *def,
     return expand(b, e, def, vals, out);
 }
 
-static tb_status unknown_call(tb_builder *b, const tb_expr *e)
+static tb_status call_named_linear(tb_builder *b, const tb_expr *e, tb_lin lin,
+                                   tb_val *out)
 {
-    const char *words[TB_LEN(calls) + 32];
-    size_t n = 0;
-    for (size_t i = 0; i < TB_LEN(calls); i++)
-        words[n++] = calls[i].name;
-    for (int i = 0; i < b->block->ndefs && n < TB_LEN(words); i++)
-        words[n++] = b->block->defs[i].name;
-    const char *near = tb_nearest(e->name, words, n);
-    if (near)
-        return tb_build_fail(b, e->pos,
-                             "unknown function %s; did you mean "
-                             "%s?",
-                             e->name, near);
-    return tb_build_fail(b, e->pos, "unknown function %s", e->name);
+    int x, node;
+    TB_TRY(check_args(b, e, 1, 1, ""));
+    TB_TRY(tb_build_value(b, e->args[0].value, &x));
+    TB_TRY(tb_build_apply(b, lin, x, e->name, e->pos, &node));
+    return node_value(out, node);
 }
 
+static tb_status unknown_call(tb_builder *b, const tb_expr *e)
+{
+    size_t n, ndefs = (size_t)b->block->ndefs;
+    const char *const *builtin = tb_callable_names(&n);
+    const char **words = tb_arena_alloc(b->arena, (n + ndefs) * sizeof *words);
+    if (!words)
+        return TB_ERR_MEMORY;
+    memcpy(words, builtin, n * sizeof *words);
+    for (size_t i = 0; i < ndefs; i++)
+        words[n + i] = b->block->defs[i].name;
+    const char *near = tb_nearest(e->name, words, n + ndefs);
+    return tb_build_fail(b, e->pos, "unknown function %s%s%s%s", e->name,
+                         near ? "; did you mean " : "", near ? near : "",
+                         near ? "?" : "");
+}
+
+/* Attn, cross and ffn are called as sublayers also where a text defines them;
+ * no other built-in name can be defined. */
 tb_status tb_build_call(tb_builder *b, const tb_expr *e, tb_val *out)
 {
-    bool sublayer = tb_streq(e->name, "attn") || tb_streq(e->name, "ffn") ||
-                    tb_streq(e->name, "cross");
-    tb_binding *bind = tb_scope_find(&b->scope, e->name);
-    const tb_def *def = sublayer ? NULL : find_def(b->block, e->name);
-    if (def)
-        return call_def(b, e, def, out);
-    if (bind && bind->is_linear) {
-        int x, node;
-        if (e->nargs != 1)
-            return wrong_count(b, e, e->nargs, 1, 1);
-        TB_TRY(tb_build_value(b, e->args[0].value, &x));
-        TB_TRY(tb_build_apply(b, bind->lin, x, e->name, e->pos, &node));
-        return node_value(out, node);
-    }
     const call_row *row = find_call(e->name);
     if (row) {
-        TB_TRY(check_args(b, e, row));
+        TB_TRY(check_args(b, e, row->min, row->max, row->keys));
         return row->build(b, e, out);
     }
+    const tb_def *def = tb_def_find(b->block, e->name);
+    if (def)
+        return call_def(b, e, def, out);
+    tb_binding *bind = tb_scope_find(&b->scope, e->name);
+    if (bind && bind->is_linear)
+        return call_named_linear(b, e, bind->lin, out);
     if (bind && bind->is_value)
         return tb_build_fail(b, e->pos,
                              "%s is a value, not a function: write %s * (...)",

@@ -13,8 +13,10 @@ typedef struct pen {
     int entry; /* node that is this step's x */
     int index; /* x or x_1, x_2, ...: 0 prints x */
     int depth;
-    tb_jac_mode mode; /* how sublayers are written */
+    tb_jac_mode mode;   /* how sublayers are written */
+    const bool *silent; /* SILENT: nodes that are 0 */
     size_t start;
+    bool full; /* an ellipsis has closed it */
 } pen;
 
 /* --- marks ---------------------------------------------------------------- */
@@ -59,8 +61,16 @@ static void close(pen *p)
 
 static void number(pen *p, double v)
 {
+    char text[40];
+    size_t n = tb_format(text, sizeof text, "%g", v);
+    const char *e = strchr(text, 'e');
+    if (e && p->note == TB_NOTE_LATEX) {
+        tb_buf_printf(p->out, "%.*s \\cdot 10^{%s}", (int)(e - text), text,
+                      e + 1);
+        return;
+    }
     put(p, "", "", "<mn>");
-    tb_buf_printf(p->out, "%g", v);
+    tb_buf_put(p->out, text, n);
     put(p, "", "", "</mn>");
 }
 
@@ -70,17 +80,39 @@ static void latex_word(pen *p, const char *word)
         tb_buf_printf(p->out, *c == '_' ? "\\_" : "%c", *c);
 }
 
+/* Greek letters have glyphs of their own outside text. */
+static const char *const greek[][2] = {
+    {"alpha", "&#945;"},  {"beta", "&#946;"},  {"gamma", "&#947;"},
+    {"delta", "&#948;"},  {"eps", "&#949;"},   {"zeta", "&#950;"},
+    {"eta", "&#951;"},    {"theta", "&#952;"}, {"kappa", "&#954;"},
+    {"lambda", "&#955;"}, {"mu", "&#956;"},    {"nu", "&#957;"},
+    {"rho", "&#961;"},    {"sigma", "&#963;"}, {"tau", "&#964;"},
+    {"phi", "&#966;"},    {"omega", "&#969;"},
+};
+
+static const char *greek_mathml(const char *name)
+{
+    for (size_t i = 0; i < TB_LEN(greek); i++)
+        if (tb_streq(greek[i][0], name))
+            return greek[i][1];
+    return NULL;
+}
+
 /* A word set upright: LN, attn, gelu. One letter stays italic. */
 static void word(pen *p, const char *name)
 {
+    const char *letter = greek_mathml(name);
     if (p->note == TB_NOTE_TEXT) {
         tb_buf_puts(p->out, name);
-    } else if (p->note == TB_NOTE_LATEX) {
+    } else if (p->note == TB_NOTE_MATHML) {
+        tb_buf_printf(p->out, "<mi>%s</mi>", letter ? letter : name);
+    } else if (letter) {
+        tb_buf_printf(p->out, "\\%s ",
+                      tb_streq(name, "eps") ? "varepsilon" : name);
+    } else {
         tb_buf_puts(p->out, name[1] ? "\\mathrm{" : "");
         latex_word(p, name);
         tb_buf_puts(p->out, name[1] ? "}" : "");
-    } else {
-        tb_buf_printf(p->out, "<mi>%s</mi>", name);
     }
 }
 
@@ -108,11 +140,16 @@ static void stream_x(pen *p)
     put(p, "", "}", "</mn></msub>");
 }
 
+/* True past the limits: an ellipsis stands for what follows, one for all once
+ * the formula is full. */
 static bool spent(pen *p)
 {
-    if (p->out->len - p->start < PEN_BYTES && p->depth < PEN_DEPTH)
+    bool full = p->out->len - p->start >= PEN_BYTES;
+    if (!p->full && !full && p->depth < PEN_DEPTH)
         return false;
-    put(p, "...", "\\ldots", "<mo>&#8230;</mo>");
+    if (!p->full)
+        put(p, "...", "\\ldots ", "<mo>&#8230;</mo>");
+    p->full = p->full || full;
     return true;
 }
 
@@ -121,26 +158,106 @@ static bool spent(pen *p)
 
 static void formula(pen *p, int node, bool brackets);
 
+/* Binding strength: sums, products, minus, powers, values. */
+static int strength(const tb_expr *e)
+{
+    if (e->kind == TB_EXPR_NEG)
+        return 3;
+    if (e->kind != TB_EXPR_BINARY)
+        return 5;
+    return e->op == '^' ? 4 : e->op == '*' || e->op == '/' ? 2 : 1;
+}
+
+static void constant(pen *p, const tb_expr *e, int least);
+
+/* base^exponent, raised. */
+static void power(pen *p, const tb_expr *e)
+{
+    put(p, "", "", "<msup><mrow>");
+    constant(p, e->args[0].value, 5);
+    put(p, "", "^{", "</mrow><mrow>");
+    constant(p, e->args[1].value, 0);
+    put(p, "", "}", "</mrow></msup>");
+}
+
+static void constant_call(pen *p, const tb_expr *e)
+{
+    bool root = tb_streq(e->name, "sqrt");
+    if (root) {
+        put(p, "", "\\sqrt{", "<msqrt>");
+    } else {
+        word(p, e->name);
+        open(p);
+    }
+    for (int i = 0; i < e->nargs; i++) {
+        if (i)
+            put(p, "", ", ", "<mo>,</mo>");
+        constant(p, e->args[i].value, 0);
+    }
+    if (root)
+        put(p, "", "}", "</msqrt>");
+    else
+        close(p);
+}
+
+static void constant_binary(pen *p, const tb_expr *e)
+{
+    if (e->op == '^') {
+        power(p, e);
+        return;
+    }
+    constant(p, e->args[0].value, strength(e));
+    if (e->op == '+')
+        plus(p);
+    else if (e->op == '-')
+        minus(p);
+    else if (e->op == '*')
+        times(p);
+    else
+        put(p, "/", "/", "<mo>/</mo>");
+    constant(p, e->args[1].value, strength(e) + 1);
+}
+
+/* A constant in LaTeX and MathML, in brackets where it binds looser than
+ * `least`. */
+static void constant(pen *p, const tb_expr *e, int least)
+{
+    bool brackets = strength(e) < least;
+    if (spent(p))
+        return;
+    p->depth++;
+    if (brackets)
+        open(p);
+    if (e->kind == TB_EXPR_NUMBER) {
+        number(p, e->number);
+    } else if (e->kind == TB_EXPR_NAME) {
+        word(p, e->name);
+    } else if (e->kind == TB_EXPR_CALL) {
+        constant_call(p, e);
+    } else if (e->kind == TB_EXPR_NEG) {
+        put(p, "-", "-", "<mo>-</mo>");
+        constant(p, e->args[0].value, 3);
+    } else {
+        constant_binary(p, e);
+    }
+    if (brackets)
+        close(p);
+    p->depth--;
+}
+
 static void const_text(pen *p, const tb_attr *attr)
 {
     if (attr->shown) {
         word(p, attr->shown);
     } else if (!attr->expr) {
         number(p, attr->value);
-    } else if (attr->expr->kind == TB_EXPR_NUMBER) {
-        number(p, attr->expr->number);
+    } else if (p->note != TB_NOTE_TEXT) {
+        constant(p, attr->expr, 4);
     } else {
-        bool tight = attr->expr->kind == TB_EXPR_NAME ||
-                     attr->expr->kind == TB_EXPR_CALL;
-        if (!tight)
-            open(p);
-        if (p->note == TB_NOTE_MATHML)
-            tb_buf_puts(p->out, "<mtext>");
+        bool loose = strength(attr->expr) < 5;
+        tb_buf_puts(p->out, loose ? "(" : "");
         tb_expr_print(attr->expr, p->out);
-        if (p->note == TB_NOTE_MATHML)
-            tb_buf_puts(p->out, "</mtext>");
-        if (!tight)
-            close(p);
+        tb_buf_puts(p->out, loose ? ")" : "");
     }
 }
 
@@ -155,7 +272,7 @@ static void call(pen *p, const char *name, const int *in, int n)
 {
     word(p, name);
     open(p);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && !p->full; i++) {
         if (i)
             put(p, ", ", ", ", "<mo>,</mo>");
         formula(p, in[i], false);
@@ -192,8 +309,7 @@ static void infix(pen *p, const tb_node *n, bool brackets)
 {
     bool sums = n->op->jac == TB_JAC_SUM || n->op->jac == TB_JAC_DIFF;
     for (int i = 0; i < 2 && sums; i++)
-        if (p->mode == TB_JAC_SILENT &&
-            tb_node_silent(p->g, n->in[i], p->entry) &&
+        if (p->silent && p->silent[n->in[i]] &&
             (i || n->op->jac == TB_JAC_SUM)) {
             formula(p, n->in[1 - i], brackets);
             return;
@@ -203,7 +319,9 @@ static void infix(pen *p, const tb_node *n, bool brackets)
     if (brackets)
         open(p);
     formula(p, n->in[0], prod);
-    if (quot)
+    if (p->full)
+        ; /* the ellipsis stands for the rest */
+    else if (quot)
         put(p, "/", "/", "<mo>/</mo>");
     else if (prod)
         times(p);
@@ -240,7 +358,10 @@ static void formula_inner(pen *p, int node, bool brackets)
 {
     const tb_node *n = &p->g->nodes[node];
     char name[64];
-    if (n->region >= 0 && p->mode != TB_JAC_OPEN && n->op == &tb_op_branch) {
+    if (p->silent && p->silent[node]) {
+        number(p, 0);
+    } else if (n->region >= 0 && p->mode != TB_JAC_OPEN &&
+               n->op == &tb_op_branch) {
         const tb_region *r = &p->g->regions[n->region];
         call(p, r->shown, r->in, 1);
     } else if (n->op->lane == TB_LANE_LEAF) {
@@ -293,7 +414,7 @@ static void slope(pen *p, const tb_jx *x)
 
 static void product(pen *p, const tb_jx *x, int first)
 {
-    for (int i = first; i < x->n; i++) {
+    for (int i = first; i < x->n && !p->full; i++) {
         if (i > first)
             times(p);
         term(p, x->items[i], true);
@@ -309,7 +430,7 @@ static bool negated(const tb_jx *x)
 
 static void sum_terms(pen *p, const tb_jx *x)
 {
-    for (int i = 0; i < x->n; i++) {
+    for (int i = 0; i < x->n && !p->full; i++) {
         const tb_jx *item = x->items[i];
         bool flip = negated(item), positive = (x->signs[i] > 0) != flip;
         if (i && positive)
@@ -338,11 +459,13 @@ static void weight(pen *p, const tb_jx *x)
 static void coefficient(pen *p, const tb_jx *x)
 {
     if (x->inverse)
-        put(p, "1/", "1/", "<mn>1</mn><mo>/</mo>");
+        put(p, "(1/", "(1/", "<mo>(</mo><mn>1</mn><mo>/</mo>");
     if (x->kind == TB_JX_COEF)
         const_text(p, x->attr);
     else
         formula(p, x->node, true);
+    if (x->inverse)
+        close(p);
 }
 
 static void term_inner(pen *p, const tb_jx *x, bool brackets)
@@ -407,6 +530,7 @@ static void print_factor(tb_notation note, const tb_jacobian *j, int f,
              .entry = j->graph->boundaries[f].node,
              .index = index,
              .mode = j->mode,
+             .silent = j->mode == TB_JAC_SILENT ? j->silent : NULL,
              .start = out->len};
     term(&p, j->factors[f], brackets);
 }
@@ -438,8 +562,8 @@ static void print_product(tb_ctx *ctx, const tb_jacobian *j, tb_notation note,
                           tb_buf *out)
 {
     int n = tb_jacobian_steps(ctx, j);
-    pen p = {.note = note, .out = out};
-    for (int i = n - 1; i >= 0; i--) {
+    pen p = {.note = note, .out = out, .start = out->len};
+    for (int i = n - 1; i >= 0 && !spent(&p); i--) {
         print_factor(note, j, i, n > 1 ? i : 0, n > 1, out);
         if (i)
             times(&p);

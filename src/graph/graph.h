@@ -153,7 +153,7 @@ tb_status tb_graph_attrs(tb_ctx *ctx, const tb_graph *g, const tb_sizes *sizes,
                          size_t l, double (*out)[TB_OP_ATTRS]);
 
 /** tb_graph_dump - one line per node, canonical: equal graphs print the
- * same. */
+ * same, however their parameters and locals are called. */
 void tb_graph_dump(const tb_graph *g, tb_buf *out);
 
 /* --- derived from the graph --------------------------------------------- */
@@ -202,6 +202,8 @@ typedef struct tb_jx {
     tb_jx_kind kind;
     const char *name;
     int node;
+    int at;    /* the node whose rule made this factor */
+    int input; /* SYM of an op with several inputs: which of them */
     const tb_attr *attr;
     bool inverse; /* COEF, SCALAR: 1/it */
     int n;
@@ -223,11 +225,8 @@ typedef struct tb_jacobian {
     tb_jac_mode mode;
     int nfactors;
     const tb_jx **factors;
+    const bool *silent; /* per node: its value is 0 where every F is */
 } tb_jacobian;
-
-/** tb_node_silent - true for a node whose value is 0 where every F is, in the
- * step that starts at node `entry`. */
-bool tb_node_silent(const tb_graph *g, int node, int entry);
 
 tb_status tb_jacobian_build(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
                             tb_jac_mode mode, tb_jacobian *out);
@@ -255,7 +254,8 @@ tb_status tb_formula_print(tb_ctx *ctx, const tb_graph *g, int node,
 /* --- contributions -------------------------------------------------------- */
 
 /** tb_graph_contributions - the branch operands that are added to the lane
- * between boundaries lo and hi: node and factor (+1, -1), at most cap. */
+ * between boundaries lo and hi: node and factor (+1, -1), at most cap; the
+ * count, -1 if memory ran out. */
 typedef struct tb_contribution {
     int node;
     double factor;

@@ -8,19 +8,30 @@ typedef struct maker {
     tb_arena *a;
     const tb_graph *g;
     tb_jac_mode mode;
-    int entry;
     const tb_jx **at; /* per node, relative to the step's x */
+    int now;          /* node whose rule is being applied */
+    bool *silent;     /* per node: 0 where every F is */
 } maker;
+
+/* Longer sums and products nest: flattening them again and again is what
+ * makes a long text slow. */
+enum { FLAT_MAX = 64 };
 
 static const tb_jx zero = {.kind = TB_JX_ZERO, .node = -1};
 static const tb_jx one = {.kind = TB_JX_ONE, .node = -1};
 
-static const tb_jx *leaf(maker *m, tb_jx_kind kind, const char *name, int node)
+static tb_jx *leaf(maker *m, tb_jx_kind kind, const char *name, int node)
 {
     tb_jx *x = TB_NEW(m->a, tb_jx);
     if (x)
-        *x = (tb_jx){.kind = kind, .name = name, .node = node};
+        *x = (tb_jx){
+            .kind = kind, .name = name, .node = node, .at = m->now};
     return x;
+}
+
+static bool flattens(const tb_jx *x, tb_jx_kind kind)
+{
+    return x->kind == kind && x->n <= FLAT_MAX;
 }
 
 static const tb_jx *pair(maker *m, tb_jx_kind kind, const tb_jx *l,
@@ -31,7 +42,7 @@ static const tb_jx *pair(maker *m, tb_jx_kind kind, const tb_jx *l,
     if (!l || !r)
         return NULL;
     for (int i = 0; i < 2; i++)
-        n += parts[i]->kind == kind ? parts[i]->n : 1;
+        n += flattens(parts[i], kind) ? parts[i]->n : 1;
     tb_jx *x = TB_NEW(m->a, tb_jx);
     const tb_jx **items = tb_arena_alloc(m->a, (size_t)n * sizeof *items);
     signed char *signs = tb_arena_alloc(m->a, (size_t)n);
@@ -40,7 +51,7 @@ static const tb_jx *pair(maker *m, tb_jx_kind kind, const tb_jx *l,
     *x = (tb_jx){.kind = kind, .node = -1, .items = items, .signs = signs};
     for (int i = 0; i < 2; i++) {
         const tb_jx *p = parts[i];
-        bool flat = p->kind == kind;
+        bool flat = flattens(p, kind);
         for (int j = 0; j < (flat ? p->n : 1); j++) {
             signed char s = flat ? p->signs[j] : 1;
             items[x->n] = flat ? p->items[j] : p;
@@ -89,7 +100,8 @@ static const tb_jx *minus_one(maker *m)
     static const tb_attr minus = {NULL, -1, NULL};
     tb_jx *x = TB_NEW(m->a, tb_jx);
     if (x)
-        *x = (tb_jx){.kind = TB_JX_COEF, .node = -1, .attr = &minus};
+        *x = (tb_jx){
+            .kind = TB_JX_COEF, .node = -1, .at = -1, .attr = &minus};
     return x;
 }
 
@@ -110,7 +122,8 @@ static const tb_jx *coef(maker *m, const tb_attr *attr)
     if (attr->expr == NULL && attr->value == 1)
         return &one;
     if (x)
-        *x = (tb_jx){.kind = TB_JX_COEF, .node = -1, .attr = attr};
+        *x = (tb_jx){
+            .kind = TB_JX_COEF, .node = -1, .at = m->now, .attr = attr};
     return x;
 }
 
@@ -120,27 +133,27 @@ static bool is_zero_attr(const tb_attr *a)
                    : a->value == 0;
 }
 
-bool tb_node_silent(const tb_graph *g, int node, int entry)
+/* Whether node i, inside the step, is 0 with every F. */
+static bool is_silent(const maker *m, int i)
 {
-    const tb_node *n = &g->nodes[node];
-    if (node <= entry)
-        return false;
+    const tb_node *n = &m->g->nodes[i];
+    bool first = n->nin && m->silent[n->in[0]];
+    bool second = n->nin > 1 && m->silent[n->in[1]];
     if (n->region >= 0)
         return true;
     if (n->op->jac == TB_JAC_PROD)
-        return tb_node_silent(g, n->in[0], entry) ||
-               tb_node_silent(g, n->in[1], entry);
+        return first || second;
+    if (n->op->jac == TB_JAC_SUM || n->op->jac == TB_JAC_DIFF)
+        return first && (second || n->nin < 2);
     if (n->op->jac == TB_JAC_AFFINE)
-        return is_zero_attr(&n->attr[TB_ATTR_AFFINE_OFFSET]) &&
-               tb_node_silent(g, n->in[0], entry);
-    return (n->op == &tb_op_drop || n->op->alias) &&
-           tb_node_silent(g, n->in[0], entry);
+        return first && is_zero_attr(&n->attr[TB_ATTR_AFFINE_OFFSET]);
+    return first && (n->op == &tb_op_drop || n->op->alias);
 }
 
 /* The factor a value stands for when it multiplies a stream. */
 static const tb_jx *factor_of(maker *m, int node)
 {
-    if (m->mode == TB_JAC_SILENT && tb_node_silent(m->g, node, m->entry))
+    if (m->mode == TB_JAC_SILENT && m->silent[node])
         return &zero;
     bool scalar = m->g->nodes[node].shape.kind == TB_SHAPE_SCALAR;
     return leaf(m, scalar ? TB_JX_SCALAR : TB_JX_DIAG, NULL, node);
@@ -169,15 +182,18 @@ static const tb_jx *quotient_rule(maker *m, const tb_node *n)
 /* J_mha,q J(q) + J_mha,k J(k) + J_mha,v J(v) */
 static const tb_jx *multi(maker *m, const tb_node *n)
 {
-    static const char *const input[] = {"q", "k", "v", "3"};
+    static const char *const input[] = {"q", "k", "v"};
     const tb_jx *total = &zero;
-    for (int i = 0; i < n->nin; i++) {
+    for (size_t i = 0; i < TB_LEN(input); i++) {
         const char *name =
             tb_arena_printf(m->a, "%s,%s", n->op->symbol, input[i]);
         if (!name)
             return NULL;
-        total = sum(m, total,
-                    prod(m, leaf(m, TB_JX_SYM, name, -1), m->at[n->in[i]]), 1);
+        tb_jx *x = leaf(m, TB_JX_SYM, name, -1);
+        if (!x)
+            return NULL;
+        x->input = (int)i;
+        total = sum(m, total, prod(m, x, m->at[n->in[i]]), 1);
     }
     return total;
 }
@@ -232,16 +248,16 @@ static const tb_jx *region_rule(maker *m, int i)
     return prod(m, leaf(m, TB_JX_SYM, r->shown, r->in[0]), m->at[r->in[0]]);
 }
 
-static tb_status build_step(maker *m, int lo, int hi, const tb_jx **out)
+/* One step; nodes before it, other than its x, do not depend on x. */
+static tb_status build_step(maker *m, int from, int to, const tb_jx **out)
 {
     const tb_graph *g = m->g;
-    int from = g->boundaries[lo].node, to = g->boundaries[hi].node;
-    m->entry = from;
-    for (int i = 0; i < g->nnodes; i++)
-        m->at[i] = &zero;
     m->at[from] = &one;
+    m->silent[from] = false;
     for (int i = from + 1; i <= to; i++) {
         bool closed = g->nodes[i].region >= 0 && m->mode != TB_JAC_OPEN;
+        m->now = i;
+        m->silent[i] = is_silent(m, i);
         m->at[i] = closed ? region_rule(m, i) : node_rule(m, i);
         if (!m->at[i])
             return TB_ERR_MEMORY;
@@ -257,13 +273,18 @@ tb_status tb_jacobian_build(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
     int n = g->nboundaries - 1;
     (void)ctx;
     m.at = tb_arena_alloc(arena, (size_t)g->nnodes * sizeof *m.at);
+    m.silent = tb_arena_alloc(arena, (size_t)g->nnodes * sizeof *m.silent);
     out->factors = tb_arena_alloc(arena, (size_t)n * sizeof *out->factors);
-    if (!m.at || !out->factors)
+    if (!m.at || !m.silent || !out->factors)
         return TB_ERR_MEMORY;
     out->graph = g;
     out->mode = mode;
     out->nfactors = n;
+    out->silent = m.silent;
+    for (int i = 0; i < g->nnodes; i++)
+        m.at[i] = &zero;
     for (int i = 0; i < n; i++)
-        TB_TRY(build_step(&m, i, i + 1, &out->factors[i]));
+        TB_TRY(build_step(&m, g->boundaries[i].node, g->boundaries[i + 1].node,
+                          &out->factors[i]));
     return TB_OK;
 }

@@ -60,7 +60,7 @@ int tb_graph_contributions(const tb_graph *g, int lo, int hi,
     tb_ctx *ctx = g->arena->ctx;
     unsigned char *marks = tb_alloc(ctx, (size_t)g->nnodes, 1);
     if (!marks)
-        return 0;
+        return -1;
     tb_graph_on_lane(g, lo, hi, marks);
     int from = g->boundaries[lo].node;
     marks[from] = 1;
@@ -82,36 +82,38 @@ int tb_graph_contributions(const tb_graph *g, int lo, int hi,
 /* --- kind and coefficient --------------------------------------------------
  */
 
-/* The lane's factor from x in to a node: number * text, tolls, gates. */
+/* The lane's factor from x in to a node: number * before * last^power. */
 typedef struct factor {
     double number;
-    const char *text; /* symbolic constants and their product, "" if none */
-    int tolls;
-    bool on, gated, sum; /* sum: several lane paths met here */
+    const char *before, *last; /* symbolic constants, "" if none */
+    int power, tolls;
+    bool on, gated, mixed; /* mixed: paths with different norms met here */
 } factor;
 
-static const char *last_factor(const char *product)
+/* Hostile texts make endless coefficients. */
+static const char *bounded(const char *text)
 {
-    const char *star = strrchr(product, '*');
-    return star ? star + 1 : product;
+    return text && strlen(text) > 500 ? "(...)" : text;
 }
 
-/* l*r; the same factor again makes a power: alpha, alpha^2, alpha^3. */
-static const char *times(tb_arena *a, const char *l, const char *r)
+/* The symbolic part: "alpha^2", "a*b". */
+static const char *symbols(tb_arena *a, const factor *f)
 {
-    const char *last = last_factor(l);
-    size_t n = strlen(r), before = (size_t)(last - l);
-    if (!*l || !*r)
-        return *l ? l : r;
-    if (strchr(r, '*') || strlen(last) < n || memcmp(last, r, n))
-        return tb_arena_printf(a, "%s*%s", l, r);
-    if (last[n] == '\0')
-        return tb_arena_printf(a, "%s^2", l);
-    double power;
-    if (last[n] != '^' ||
-        !tb_double_parse(last + n + 1, strlen(last + n + 1), &power))
-        return tb_arena_printf(a, "%s*%s", l, r);
-    return tb_arena_printf(a, "%.*s%s^%g", (int)before, l, r, power + 1);
+    const char *star = *f->before ? "*" : "";
+    if (f->power < 2)
+        return bounded(tb_arena_printf(a, "%s%s%s", f->before, star, f->last));
+    return bounded(
+        tb_arena_printf(a, "%s%s%s^%d", f->before, star, f->last, f->power));
+}
+
+static const char *product_text(tb_arena *a, const factor *f)
+{
+    if (!*f->last)
+        return tb_arena_printf(a, "%g", f->number);
+    const char *text = symbols(a, f);
+    if (!text || f->number == 1)
+        return text;
+    return tb_arena_printf(a, "%g*%s", f->number, text);
 }
 
 static const char *attr_text(tb_arena *a, const tb_attr *attr)
@@ -130,40 +132,83 @@ static const char *attr_text(tb_arena *a, const tb_attr *attr)
     return text;
 }
 
-/* c * f: plain numbers fold, anything with N l k d stays text. */
+/* Numbers only: N l k d are symbols here. */
+static bool is_number(tb_ctx *ctx, const tb_graph *g, const tb_attr *c,
+                      double *v)
+{
+    const double none = __builtin_nan("");
+    const tb_consts unknown = {none, none, none, none, none, none};
+    *v = c->value;
+    if (!c->expr)
+        return true;
+    bool known =
+        tb_expr_fold(ctx, g->block, c->expr, &unknown, NULL, NULL, v) == TB_OK;
+    tb_error_clear(ctx);
+    return known;
+}
+
+/* c * f: numbers fold, the same symbol again makes a power. */
 static tb_status scale(tb_ctx *ctx, const tb_graph *g, tb_arena *a,
                        const tb_attr *c, factor *f)
 {
-    tb_consts none = {__builtin_nan(""), __builtin_nan(""), __builtin_nan(""),
-                      __builtin_nan(""), __builtin_nan(""), __builtin_nan("")};
-    double v = c->value;
-    if (c->expr &&
-        tb_expr_fold(ctx, g->block, c->expr, &none, NULL, NULL, &v) != TB_OK) {
-        const char *text = attr_text(a, c);
-        tb_error_clear(ctx);
-        f->text = text ? times(a, f->text, text) : NULL;
-        return f->text ? TB_OK : TB_ERR_MEMORY;
+    double v;
+    if (is_number(ctx, g, c, &v)) {
+        f->number *= v;
+        return TB_OK;
     }
-    f->number *= v;
-    return TB_OK;
+    const char *text = attr_text(a, c), *before = f->last;
+    if (text && tb_streq(text, f->last)) {
+        f->power++;
+        return TB_OK;
+    }
+    if (*f->last)
+        before = symbols(a, f);
+    f->before = before;
+    f->last = text;
+    f->power = 1;
+    return text && before ? TB_OK : TB_ERR_MEMORY;
 }
 
-static factor join(const factor *l, const factor *r, double sign)
+/* Two lane paths meet: constants add up; where one of them has norms or
+ * gates, the sum has what the busier one has. */
+static tb_status add(tb_arena *a, const factor *l, const factor *r, double sign,
+                     factor *f)
 {
-    factor f = *l;
-    bool both = l->on && r->on;
-    if (!l->on) {
-        f = *r;
-        f.number *= sign;
-        return f;
+    factor right = *r;
+    right.number *= sign;
+    *f = l->on ? *l : right;
+    if (!l->on || !r->on)
+        return TB_OK;
+    f->tolls = l->tolls > r->tolls ? l->tolls : r->tolls;
+    f->gated = l->gated || r->gated;
+    f->mixed = l->mixed || r->mixed || f->tolls || f->gated;
+    if (f->mixed) {
+        *f = (factor){.number = 1,
+                      .before = "",
+                      .last = "",
+                      .tolls = f->tolls,
+                      .on = true,
+                      .gated = f->gated,
+                      .mixed = true};
+        return TB_OK;
     }
-    if (!both)
-        return f;
-    f.tolls = l->tolls > r->tolls ? l->tolls : r->tolls;
-    f.gated = l->gated || r->gated;
-    f.sum = f.tolls || f.gated || *l->text || *r->text || l->sum || r->sum;
-    f.number = f.sum ? 1 : l->number + sign * r->number;
-    return f;
+    bool same = f->power == right.power && tb_streq(l->last, right.last) &&
+                tb_streq(l->before, right.before);
+    if (same) {
+        f->number = l->number + right.number;
+        return TB_OK;
+    }
+    const char *lt = product_text(a, l), *rt = product_text(a, &right);
+    *f = (factor){.number = 1, .before = "", .power = 1, .on = true};
+    f->last =
+        lt && rt ? bounded(tb_arena_printf(a, "(%s + %s)", lt, rt)) : NULL;
+    return f->last ? TB_OK : TB_ERR_MEMORY;
+}
+
+/* It passes the stream on, but not as it is: drop. */
+static bool is_random(const tb_op *op)
+{
+    return op->lane == TB_LANE_PASS && op->jac == TB_JAC_SYMBOL;
 }
 
 static tb_status step(tb_ctx *ctx, const tb_graph *g, tb_arena *a, int i,
@@ -174,16 +219,21 @@ static tb_status step(tb_ctx *ctx, const tb_graph *g, tb_arena *a, int i,
     switch (n->op->jac) {
     case TB_JAC_SUM:
     case TB_JAC_DIFF:
-        at[i] = n->nin < 2 ? *l : join(l, r, n->op->jac == TB_JAC_SUM ? 1 : -1);
+        if (n->nin > 1)
+            return add(a, l, r, n->op->jac == TB_JAC_SUM ? 1 : -1, &at[i]);
+        at[i] = *l;
         return TB_OK;
     case TB_JAC_PROD:
     case TB_JAC_QUOT:
-        at[i] = join(l, r, 1);
+        at[i] = l->on ? *l : *r;
+        if (l->on && r->on && r->tolls > l->tolls)
+            at[i].tolls = r->tolls;
         at[i].gated = at[i].on;
         return TB_OK;
     case TB_JAC_AFFINE:
         at[i] = *l;
-        return scale(ctx, g, a, &n->attr[TB_ATTR_AFFINE_SCALE], &at[i]);
+        return l->on ? scale(ctx, g, a, &n->attr[TB_ATTR_AFFINE_SCALE], &at[i])
+                     : TB_OK;
     case TB_JAC_LEAF:
     case TB_JAC_SYMBOL:
     case TB_JAC_DIAG:
@@ -192,6 +242,7 @@ static tb_status step(tb_ctx *ctx, const tb_graph *g, tb_arena *a, int i,
     case TB_JAC_ZERO:
         at[i] = *l;
         at[i].tolls += n->op->lane == TB_LANE_TOLL;
+        at[i].gated = at[i].gated || is_random(n->op);
         return TB_OK;
     }
     return TB_OK;
@@ -199,20 +250,14 @@ static tb_status step(tb_ctx *ctx, const tb_graph *g, tb_arena *a, int i,
 
 static tb_status finish(tb_arena *a, const factor *f, tb_lane_info *out)
 {
-    bool plain = !*f->text && f->number == 1;
-    out->tolls = f->tolls;
-    out->kind = !f->on               ? TB_LANE_KIND_NONE
-                : f->tolls           ? TB_LANE_KIND_TOLL
-                : f->gated || f->sum ? TB_LANE_KIND_GATED
-                : plain              ? TB_LANE_KIND_CLEAN
-                                     : TB_LANE_KIND_SCALED;
-    if (!f->on)
-        out->coefficient = "0";
-    else if (!*f->text || f->number == 1)
-        out->coefficient =
-            *f->text ? f->text : tb_arena_printf(a, "%g", f->number);
-    else
-        out->coefficient = tb_arena_printf(a, "%g*%s", f->number, f->text);
+    bool none = !f->on || f->number == 0, plain = !*f->last && f->number == 1;
+    out->tolls = none ? 0 : f->tolls;
+    out->kind = none                   ? TB_LANE_KIND_NONE
+                : f->tolls             ? TB_LANE_KIND_TOLL
+                : f->gated || f->mixed ? TB_LANE_KIND_GATED
+                : plain                ? TB_LANE_KIND_CLEAN
+                                       : TB_LANE_KIND_SCALED;
+    out->coefficient = none ? "0" : product_text(a, f);
     return out->coefficient ? TB_OK : TB_ERR_MEMORY;
 }
 
@@ -226,7 +271,7 @@ tb_status tb_graph_lane(tb_ctx *ctx, const tb_graph *g, tb_arena *arena,
     if (!at)
         return TB_ERR_MEMORY;
     for (size_t i = 0; i < n; i++)
-        at[i] = (factor){.number = 1, .text = ""};
+        at[i] = (factor){.number = 1, .before = "", .last = ""};
     at[in].on = true;
     for (int i = in + 1; i <= top; i++)
         if (carries(&g->nodes[i]))

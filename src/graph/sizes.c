@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ruling 6: call option over model: over options... over defaults. One row
- * per setting; model: lines and the command line fill the same struct. */
+/* Ruling 6: call option over options over model: over defaults. One row per
+ * setting; model: lines and the command line fill the same struct. */
 #include "graph/graph.h"
 
 typedef enum tb_set_kind { SET_SIZE, SET_REAL, SET_FLAG, SET_NORM } tb_set_kind;
@@ -39,39 +39,32 @@ static tb_status fold(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
 }
 
 static tb_status set_flag(tb_ctx *ctx, const tb_block *b, const tb_setting *l,
-                          const tb_settings *s, int *out)
+                          int *out)
 {
-    static const char *const yes[] = {"true", "yes", "on", "learned"};
-    static const char *const no[] = {"false", "no", "off", "none"};
-    double v;
+    static const char *const words[][2] = {{"false", "true"},
+                                           {"none", "learned"}};
+    const char *word = l->value->kind == TB_EXPR_NAME ? l->value->name : NULL;
     if (*out >= 0)
         return TB_OK;
-    if (l->value->kind == TB_EXPR_NAME)
-        for (size_t i = 0; i < TB_LEN(yes); i++) {
-            if (tb_streq(l->value->name, yes[i]))
-                return *out = 1, TB_OK;
-            if (tb_streq(l->value->name, no[i]))
-                return *out = 0, TB_OK;
-        }
-    TB_TRY(fold(ctx, b, s, l->value, &v));
-    *out = v != 0;
-    return TB_OK;
+    for (size_t i = 0; i < TB_LEN(words); i++)
+        for (int on = 0; on < 2; on++)
+            if (tb_streq(words[i][on], word))
+                return *out = on, TB_OK;
+    return tb_block_fail(ctx, b, l->value->pos, "%s: %s cannot be had yet",
+                         l->key, word ? word : "this");
 }
 
 static tb_status set_norm(tb_ctx *ctx, const tb_block *b, const tb_setting *l,
                           tb_sizes *s)
 {
-    if (l->value->kind != TB_EXPR_NAME || !tb_op_norm(l->value->name))
-        return tb_block_fail(ctx, b, l->pos,
+    const char *word = l->value->kind == TB_EXPR_NAME ? l->value->name : NULL;
+    if (!word || !tb_op_norm(word))
+        return tb_block_fail(ctx, b, l->value->pos,
                              "norm: wanted layernorm or rmsnorm");
-    if (s->s.norm && !tb_streq(s->s.norm, l->value->name) &&
-        s->norm_from != TB_FROM_OPTION)
-        return tb_block_fail(ctx, b, l->pos, "norm: the config says %s",
-                             s->s.norm);
-    if (!s->s.norm) {
-        s->s.norm = l->value->name;
-        s->norm_from = TB_FROM_MODEL_SECTION;
-    }
+    if (s->s.norm)
+        return TB_OK;
+    s->s.norm = word;
+    s->norm_from = TB_FROM_MODEL_SECTION;
     return TB_OK;
 }
 
@@ -114,7 +107,7 @@ static tb_status set_line(tb_ctx *ctx, const tb_block *b, const tb_setting *l,
         if (!tb_streq(rows[i].key, l->key))
             continue;
         if (rows[i].kind == SET_FLAG)
-            return set_flag(ctx, b, l, &s->s, field(&s->s, &rows[i]));
+            return set_flag(ctx, b, l, field(&s->s, &rows[i]));
         if (rows[i].kind == SET_NORM)
             return set_norm(ctx, b, l, s);
         return rows[i].kind == SET_REAL ? set_real(ctx, b, l, &rows[i], s)
@@ -122,6 +115,16 @@ static tb_status set_line(tb_ctx *ctx, const tb_block *b, const tb_setting *l,
     }
     return tb_block_fail(ctx, b, l->pos, "%s: this setting has no effect yet",
                          l->key);
+}
+
+/* heads comes first: the other lines may say h. */
+static tb_status set_lines(tb_ctx *ctx, const tb_block *b, bool heads,
+                           tb_sizes *s)
+{
+    for (int i = 0; i < b->nsettings; i++)
+        if (tb_streq(b->settings[i].key, "heads") == heads)
+            TB_TRY(set_line(ctx, b, &b->settings[i], s));
+    return TB_OK;
 }
 
 static void defaults(tb_settings *s)
@@ -172,18 +175,23 @@ static tb_status check(tb_ctx *ctx, const tb_settings *s)
 tb_status tb_sizes_resolve(tb_ctx *ctx, const tb_block *b,
                            const tb_settings *given, tb_sizes *out)
 {
+    static const tb_settings unset = TB_SETTINGS_UNSET;
     *out = (tb_sizes){.s = *given};
     tb_settings *s = &out->s;
-    if (s->eps != s->eps)
-        return TB_FAIL(ctx, TB_ERR_ARG, "eps: got nan, wanted 0 or more");
+    if (!(s->eps >= 0) && s->eps != unset.eps)
+        return TB_FAIL(ctx, TB_ERR_ARG, "eps: got %g, wanted 0 or more",
+                       s->eps);
+    if (!(s->dropout >= 0) && s->dropout != unset.dropout)
+        return TB_FAIL(ctx, TB_ERR_ARG, "dropout: got %g, wanted 0 <= p < 1",
+                       s->dropout);
     s->depth = s->depth ? s->depth : 6;
     s->width = s->width ? s->width : 64;
     out->N = out->M = (double)s->depth;
     out->norm_from = s->norm ? TB_FROM_OPTION : TB_FROM_DEFAULT;
     out->eps_from = s->eps >= 0 ? TB_FROM_OPTION : TB_FROM_DEFAULT;
-    for (int i = 0; i < b->nsettings; i++)
-        TB_TRY(set_line(ctx, b, &b->settings[i], out));
+    TB_TRY(set_lines(ctx, b, true, out));
     s->heads = s->heads ? s->heads : 4;
+    TB_TRY(set_lines(ctx, b, false, out));
     defaults(s);
     return check(ctx, s);
 }

@@ -17,7 +17,8 @@ tb_status tb_build_begin(tb_builder *b, tb_ctx *ctx, tb_arena *arena,
                       .owner = "",
                       .region = -1};
     b->g = TB_NEW(arena, tb_graph);
-    if (!b->g)
+    b->def_calls = tb_arena_alloc(arena, (size_t)block->ndefs + 1);
+    if (!b->g || !b->def_calls)
         return TB_ERR_MEMORY;
     b->g->arena = arena;
     b->g->block = block;
@@ -58,85 +59,141 @@ static const tb_section *find_section(const tb_block *b, tb_section_kind kind)
     return NULL;
 }
 
-static const tb_expr *stem_value(void *user, const char *name)
-{
-    const tb_section *s = user;
-    for (int i = s->nstmts - 1; i >= 0; i--)
-        if (tb_streq(s->stmts[i].name, name))
-            return s->stmts[i].value;
-    return NULL;
-}
-
-/* Ruling 3: x, and every stream the stem assigns. */
-static bool is_stream(const tb_section *stem, int i)
-{
-    const tb_stmt *s = &stem->stmts[i];
-    union {
-        const tb_section *in;
-        void *out;
-    } user = {stem};
-    if (tb_streq(s->name, "x") || tb_declares(s->value))
-        return false;
-    for (int j = 0; j < i; j++)
-        if (tb_streq(stem->stmts[j].name, s->name))
-            return false;
-    return !tb_expr_is_const(s->value, stem_value, user.out);
-}
-
-static tb_status bind_input(tb_builder *b, const char *name)
+static tb_status bind_node(tb_builder *b, const char *name, int node)
 {
     tb_binding *bind;
-    size_t d = b->sizes->s.width;
-    int node;
-    TB_TRY(tb_build_leaf(b, &tb_op_input, name,
-                         (tb_shape){TB_SHAPE_STREAM, d, 1}, (tb_dim){1, 0},
-                         &node));
     TB_TRY(tb_scope_put(b, name, &bind));
     bind->val = (tb_val){.kind = TB_VAL_NODE, .node = node};
     bind->is_value = true;
     return TB_OK;
 }
 
-static tb_status bind_streams(tb_builder *b)
+static tb_status bind_input(tb_builder *b, const char *name)
 {
-    const tb_section *stem = find_section(b->block, TB_SECTION_STEM);
-    TB_TRY(bind_input(b, "x"));
-    if (!stem)
-        return TB_OK;
-    for (int i = 0; i < stem->nstmts; i++)
-        if (is_stream(stem, i))
-            TB_TRY(bind_input(b, stem->stmts[i].name));
-    return TB_OK;
+    tb_shape shape = {TB_SHAPE_STREAM, b->sizes->s.width, 1};
+    int node;
+    TB_TRY(tb_build_leaf(b, &tb_op_input, name, shape, (tb_dim){1, 0}, &node));
+    return bind_node(b, name, node);
 }
 
 /* A stream leaves as it came: [B, T, d]. */
-static tb_status stream_out(tb_builder *b, const char *name, tb_pos pos)
+static tb_status check_stream(tb_builder *b, const char *name, tb_pos pos,
+                              int *node)
 {
     tb_binding *bind = tb_scope_find(&b->scope, name);
     size_t d = b->sizes->s.width;
     if (!bind || !bind->is_value || bind->val.kind == TB_VAL_CONST)
-        return tb_build_fail(b, pos,
-                             "%s is not a stream at the end of the "
-                             "section",
-                             name);
+        return tb_build_fail(
+            b, pos, "%s is not a stream at the end of the section", name);
     const tb_node *n = &b->g->nodes[bind->val.node];
     if (n->shape.kind != TB_SHAPE_STREAM || n->shape.width != d)
         return tb_build_fail(b, n->pos,
                              "%s leaves with width %zu, wanted d = %zu", name,
                              n->shape.width, d);
-    return tb_build_output(b, name, bind->val.node);
+    *node = bind->val.node;
+    return TB_OK;
 }
 
-static tb_status streams_out(tb_builder *b, tb_pos pos)
+static tb_status stream_out(tb_builder *b, const char *name, tb_pos pos)
+{
+    int node = -1;
+    TB_TRY(check_stream(b, name, pos, &node));
+    return tb_build_output(b, name, node);
+}
+
+static bool is_stream(const tb_builder *b, const tb_binding *bind)
+{
+    return bind->is_value && bind->val.kind == TB_VAL_NODE &&
+           b->g->nodes[bind->val.node].shape.kind == TB_SHAPE_STREAM;
+}
+
+/* Ruling 3: x, then every name that holds a stream where the stem ends. */
+static tb_status stem_streams_out(tb_builder *b, tb_pos pos)
+{
+    TB_TRY(stream_out(b, "x", pos));
+    for (int i = 0; i < b->scope.count; i++) {
+        const tb_binding *bind = &b->scope.items[i];
+        if (is_stream(b, bind) && !tb_streq(bind->name, "x"))
+            TB_TRY(stream_out(b, bind->name, pos));
+    }
+    return TB_OK;
+}
+
+/* --- stem ---------------------------------------------------------------- */
+
+static tb_status embedding(tb_builder *b, const char *name, size_t rows,
+                           int *node)
+{
+    size_t d = b->sizes->s.width;
+    return tb_build_param(b, name, "weight", TB_ROLE_EMBEDDING,
+                          (tb_shape){TB_SHAPE_MATRIX, d, rows}, (tb_dim){1, 0},
+                          NULL, (tb_pos){0, 0}, node);
+}
+
+static tb_status embed_tokens(tb_builder *b, int *x)
+{
+    const tb_settings *s = &b->sizes->s;
+    tb_pos none = {0, 0};
+    int tokens, table, in[2];
+    TB_TRY(tb_build_leaf(b, &tb_op_tokens, "tokens",
+                         (tb_shape){TB_SHAPE_TOKENS, 1, 1}, (tb_dim){0, 1},
+                         &tokens));
+    TB_TRY(embedding(b, "embed.token", s->vocab, &table));
+    in[0] = tokens;
+    in[1] = table;
+    TB_TRY(tb_build_node(b, &tb_op_embed, in, 2, NULL, none, x));
+    b->g->nodes[*x].dim = (tb_dim){1, 0};
+    if (s->positions) {
+        TB_TRY(embedding(b, "embed.position", s->context, &table));
+        in[0] = *x;
+        in[1] = table;
+        TB_TRY(tb_build_node(b, &tb_op_position, in, 2, NULL, none, x));
+    }
+    if (s->dropout > 0) {
+        tb_attr p = {NULL, s->dropout, NULL};
+        TB_TRY(tb_build_node(b, &tb_op_drop, x, 1, &p, none, x));
+    }
+    return TB_OK;
+}
+
+static tb_status build_stem(tb_builder *b, void *arg)
 {
     const tb_section *stem = find_section(b->block, TB_SECTION_STEM);
-    TB_TRY(stream_out(b, "x", pos));
-    if (!stem)
-        return TB_OK;
-    for (int i = 0; i < stem->nstmts; i++)
-        if (is_stream(stem, i))
-            TB_TRY(stream_out(b, stem->stmts[i].name, pos));
+    int x;
+    (void)arg;
+    TB_TRY(embed_tokens(b, &x));
+    TB_TRY(bind_node(b, "x", x));
+    if (stem)
+        TB_TRY(tb_build_section(b, stem, TB_STACK_DECODER));
+    TB_TRY(stem_streams_out(b, stem ? stem->pos : (tb_pos){0, 0}));
+    b->nmarks = 0;
+    return tb_build_boundaries(b, b->g->inputs[0], b->g->outputs[0].node);
+}
+
+tb_status tb_graph_stem(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
+                        const tb_sizes *sizes, tb_graph **out)
+{
+    tb_builder b;
+    TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes));
+    b.place = "stem";
+    TB_TRY(with_prelude(&b, build_stem, NULL));
+    *out = b.g;
     return TB_OK;
+}
+
+/* The streams of a layer or the tail are what the stem leaves. */
+static tb_status bind_streams(tb_builder *b)
+{
+    tb_arena scratch;
+    tb_graph *stem;
+    if (!find_section(b->block, TB_SECTION_STEM))
+        return bind_input(b, "x");
+    tb_arena_init(&scratch, b->ctx);
+    tb_status s = tb_graph_stem(b->ctx, &scratch, b->block, b->sizes, &stem);
+    for (int i = 0; s == TB_OK && i < stem->noutputs; i++)
+        s = bind_input(b, stem->outputs[i].name);
+    tb_arena_clear(&scratch); /* the names are the block's */
+    return s;
 }
 
 /* --- layer --------------------------------------------------------------- */
@@ -184,7 +241,9 @@ static tb_status build_layer(tb_builder *b, void *arg)
     const layer_args *a = arg;
     TB_TRY(bind_streams(b));
     TB_TRY(tb_build_section(b, a->section, a->stack));
-    TB_TRY(streams_out(b, a->section->pos));
+    for (int i = 0, n = b->g->ninputs; i < n; i++)
+        TB_TRY(
+            stream_out(b, b->g->nodes[b->g->inputs[i]].name, a->section->pos));
     if (b->g->ninputs > 1)
         b->nmarks = 0; /* several streams: only in and out are boundaries */
     return tb_build_boundaries(b, b->g->inputs[0], b->g->outputs[0].node);
@@ -199,74 +258,10 @@ tb_status tb_graph_layer(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
     int section;
     TB_TRY(tb_graph_section(ctx, block, sizes, l, &section));
     TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes));
+    b.l = (int)l;
     a.section = &block->sections[section];
     b.causal = b.causal && stack != TB_STACK_ENCODER;
     TB_TRY(with_prelude(&b, build_layer, &a));
-    *out = b.g;
-    return TB_OK;
-}
-
-/* --- stem ---------------------------------------------------------------- */
-
-static tb_status embedding(tb_builder *b, const char *name, size_t rows,
-                           int *node)
-{
-    size_t d = b->sizes->s.width;
-    return tb_build_param(b, name, "weight", TB_ROLE_EMBEDDING,
-                          (tb_shape){TB_SHAPE_MATRIX, d, rows}, (tb_dim){1, 0},
-                          NULL, (tb_pos){0, 0}, node);
-}
-
-static tb_status embed_tokens(tb_builder *b, int *x)
-{
-    const tb_settings *s = &b->sizes->s;
-    tb_pos none = {0, 0};
-    int tokens, table, in[2];
-    TB_TRY(tb_build_leaf(b, &tb_op_tokens, "tokens",
-                         (tb_shape){TB_SHAPE_TOKENS, 1, 1}, (tb_dim){0, 1},
-                         &tokens));
-    TB_TRY(embedding(b, "embed.token", s->vocab, &table));
-    in[0] = tokens;
-    in[1] = table;
-    TB_TRY(tb_build_node(b, &tb_op_embed, in, 2, NULL, none, x));
-    b->g->nodes[*x].dim = (tb_dim){1, 0};
-    if (s->positions) {
-        TB_TRY(embedding(b, "embed.position", s->context, &table));
-        in[0] = *x;
-        in[1] = table;
-        TB_TRY(tb_build_node(b, &tb_op_position, in, 2, NULL, none, x));
-    }
-    if (s->dropout > 0) {
-        tb_attr p = {NULL, s->dropout, NULL};
-        TB_TRY(tb_build_node(b, &tb_op_drop, x, 1, &p, none, x));
-    }
-    return TB_OK;
-}
-
-static tb_status build_stem(tb_builder *b, void *arg)
-{
-    const tb_section *stem = find_section(b->block, TB_SECTION_STEM);
-    tb_binding *bind;
-    int x;
-    (void)arg;
-    TB_TRY(embed_tokens(b, &x));
-    TB_TRY(tb_scope_put(b, "x", &bind));
-    bind->val = (tb_val){.kind = TB_VAL_NODE, .node = x};
-    bind->is_value = true;
-    if (stem)
-        TB_TRY(tb_build_section(b, stem, TB_STACK_DECODER));
-    TB_TRY(streams_out(b, stem ? stem->pos : (tb_pos){0, 0}));
-    b->nmarks = 0;
-    return tb_build_boundaries(b, b->g->inputs[0], b->g->outputs[0].node);
-}
-
-tb_status tb_graph_stem(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
-                        const tb_sizes *sizes, tb_graph **out)
-{
-    tb_builder b;
-    TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes));
-    b.place = "stem";
-    TB_TRY(with_prelude(&b, build_stem, NULL));
     *out = b.g;
     return TB_OK;
 }
@@ -291,16 +286,12 @@ static tb_status build_tail(tb_builder *b, void *arg)
 {
     const tb_section *final = find_section(b->block, TB_SECTION_FINAL);
     tb_pos none = {0, 0};
-    int in[2];
+    int top = -1, in[2];
     (void)arg;
     TB_TRY(bind_streams(b));
     if (final)
         TB_TRY(tb_build_section(b, final, TB_STACK_DECODER));
-    tb_binding *x = tb_scope_find(&b->scope, "x");
-    if (!x->is_value || x->val.kind != TB_VAL_NODE)
-        return tb_build_fail(b, final ? final->pos : none,
-                             "final: must leave the stream x");
-    int top = x->val.node;
+    TB_TRY(check_stream(b, "x", final ? final->pos : none, &top));
     TB_TRY(head(b, top, &in[0]));
     TB_TRY(tb_build_output(b, "logits", in[0]));
     TB_TRY(tb_build_leaf(b, &tb_op_tokens, "targets",
@@ -379,6 +370,20 @@ tb_status tb_graph_eval(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
 
 /* --- attributes and dump -------------------------------------------------- */
 
+/* What a shape rule refuses, such as eps < 0 in one layer only. */
+static tb_status check_attrs(tb_ctx *ctx, const tb_graph *g, const tb_node *n,
+                             size_t l, const double *attr)
+{
+    tb_shape in[TB_OP_INPUTS], out;
+    const char *why = "shapes do not fit";
+    for (int i = 0; i < n->nin; i++)
+        in[i] = g->nodes[n->in[i]].shape;
+    if (!n->op->shape || n->op->shape(in, n->nin, attr, &out, &why))
+        return TB_OK;
+    return tb_block_fail(ctx, g->block, n->pos, "%s: %s in block l = %zu",
+                         n->op->name, why, l);
+}
+
 tb_status tb_graph_attrs(tb_ctx *ctx, const tb_graph *g, const tb_sizes *sizes,
                          size_t l, double (*out)[TB_OP_ATTRS])
 {
@@ -390,12 +395,17 @@ tb_status tb_graph_attrs(tb_ctx *ctx, const tb_graph *g, const tb_sizes *sizes,
                        (double)n->k,
                        (double)sizes->s.width,
                        (double)sizes->s.heads};
+        bool folded = false;
         for (int a = 0; a < TB_OP_ATTRS; a++) {
             out[i][a] = n->attr[a].value;
-            if (a < n->op->nattr && n->attr[a].expr)
-                TB_TRY(tb_expr_fold(ctx, g->block, n->attr[a].expr, &c, NULL,
-                                    NULL, &out[i][a]));
+            if (a >= n->op->nattr || !n->attr[a].expr)
+                continue;
+            folded = true;
+            TB_TRY(tb_expr_fold(ctx, g->block, n->attr[a].expr, &c, NULL, NULL,
+                                &out[i][a]));
         }
+        if (folded)
+            TB_TRY(check_attrs(ctx, g, n, l, out[i]));
     }
     return TB_OK;
 }
@@ -408,12 +418,16 @@ static void dump_attr(const tb_attr *a, tb_buf *out)
         tb_buf_printf(out, "%g", a->value);
 }
 
+/* Slots and locals are the text's choice: two texts that compute the same
+ * dump the same. */
 void tb_graph_dump(const tb_graph *g, tb_buf *out)
 {
     for (int i = 0; i < g->nnodes; i++) {
         const tb_node *n = &g->nodes[i];
         tb_buf_printf(out, "%d %s", i, n->op->name);
-        if (n->op->lane == TB_LANE_LEAF)
+        if (n->param >= 0)
+            tb_buf_printf(out, " %s", tb_role_name(g->params[n->param].role));
+        else if (n->op->lane == TB_LANE_LEAF)
             tb_buf_printf(out, " %s", n->name);
         for (int j = 0; j < n->nin; j++)
             tb_buf_printf(out, " %d", n->in[j]);

@@ -183,10 +183,10 @@ static tb_status sum_item(walk *w, const tb_node *n, int lane_in)
         w->items[w->count] = (tb_diagram_item){.part = {TB_DIAGRAM_PLUS, "+"}};
     }
     item = &w->items[w->count];
-    for (int j = 0; j < n->nin; j++)
-        if (n->in[j] != lane_in)
-            TB_TRY(add_branch(w, item, n->in[j],
-                              n->op->jac == TB_JAC_DIFF && j == 1));
+    int lane = n->in[0] == lane_in ? 0 : 1; /* x + x: one of them is a branch */
+    if (n->nin > 1)
+        TB_TRY(add_branch(w, item, n->in[1 - lane],
+                          n->op->jac == TB_JAC_DIFF && lane == 0));
     w->count++;
     return TB_OK;
 }
@@ -206,19 +206,27 @@ static tb_status lane_item(walk *w, int node, int lane_in)
     return TB_OK;
 }
 
-/* One lane path from boundary s-1 to s, the first where several meet. */
-static int path_to(const walk *w, int from, int to, int *path)
+/* The longest lane path between two nodes, so that every norm on the lane
+ * shows; shorter ones become branches without parts. Last node first; the
+ * length, -1 if there is none. */
+static int path_to(const walk *w, int from, int to, int *length, int *path)
 {
     int n = 0;
+    if (from != to && !w->lane[to])
+        return -1;
+    memset(length, 0, (size_t)w->g->nnodes * sizeof *length);
+    for (int i = from + 1; i <= to; i++)
+        for (int j = 0; w->lane[i] && j < w->g->nodes[i].nin; j++)
+            if (length[w->g->nodes[i].in[j]] >= length[i])
+                length[i] = length[w->g->nodes[i].in[j]] + 1;
     for (int node = to; node != from; n++) {
         const tb_node *at = &w->g->nodes[node];
         int next = -1;
         path[n] = node;
-        for (int j = 0; j < at->nin && next < 0; j++)
-            if (at->in[j] == from || w->lane[at->in[j]])
+        for (int j = 0; j < at->nin; j++)
+            if ((at->in[j] == from || w->lane[at->in[j]]) &&
+                (next < 0 || length[at->in[j]] > length[next]))
                 next = at->in[j];
-        if (next < 0)
-            return -1;
         node = next;
     }
     return n;
@@ -241,14 +249,15 @@ static tb_status closed_step(walk *w, int to)
 static tb_status step_items(walk *w, int s)
 {
     int from = w->g->boundaries[s - 1].node, to = w->g->boundaries[s].node;
-    int *path = tb_arena_alloc(w->a, (size_t)w->g->nnodes * sizeof *path);
+    size_t nnodes = (size_t)w->g->nnodes;
+    int *path = tb_arena_alloc(w->a, 2 * nnodes * sizeof *path);
     if (!path)
         return TB_ERR_MEMORY;
     tb_graph_on_lane(w->g, s - 1, s, w->lane);
     for (int i = 0; i < w->g->nnodes; i++)
         w->item_at[i] = -1;
     w->item_at[from] = (int)w->count;
-    int n = from == to ? 0 : path_to(w, from, to, path);
+    int n = path_to(w, from, to, path + nnodes, path);
     if (n < 0)
         return closed_step(w, to);
     for (int i = n - 1, prev = from; i >= 0; prev = path[i--]) {
@@ -276,7 +285,7 @@ tb_status tb_diagram_of(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
     w.items = tb_arena_alloc(arena, (ITEMS + 1) * sizeof *w.items);
     if (!w.items)
         return TB_ERR_MEMORY;
-    TB_TRY(tb_jacobian_build(ctx, arena, g, false, &j));
+    TB_TRY(tb_jacobian_build(ctx, arena, g, TB_JAC_CLOSED, &j));
     TB_TRY(begin(&w, g));
     for (int s = 1; s <= tb_jacobian_steps(ctx, &j); s++)
         TB_TRY(step_items(&w, s));

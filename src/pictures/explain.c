@@ -46,6 +46,13 @@ static void explain_end(explained *e)
     tb_arena_clear(&e->arena);
 }
 
+/* One formula stands for each of several sublayers. */
+static bool is_each(tb_ctx *ctx, const explained *e)
+{
+    return e->jacobian.nfactors > 1 &&
+           tb_jacobian_steps(ctx, &e->jacobian) == 1;
+}
+
 /* --- JSON --------------------------------------------------------------------
  */
 
@@ -68,9 +75,7 @@ static tb_status jacobian_json(tb_ctx *ctx, const explained *e, tb_json *j)
     TB_TRY(formula_json(ctx, &e->jacobian, TB_NOTE_MATHML, "mathml", j));
     TB_TRY(formula_json(ctx, &e->open, TB_NOTE_TEXT, "expanded", j));
     tb_json_int(j, "sublayers_per_block", e->jacobian.nfactors);
-    tb_json_bool(j, "per_sublayer",
-                 e->jacobian.nfactors > 1 &&
-                     tb_jacobian_steps(ctx, &e->jacobian) == 1);
+    tb_json_bool(j, "per_sublayer", is_each(ctx, e));
     tb_json_end(j);
     return TB_OK;
 }
@@ -236,8 +241,8 @@ static void lane_line(const explained *e, tb_buf *out)
         tb_buf_puts(out, ": a learned or computed factor stands on it");
         break;
     case TB_LANE_KIND_TOLL:
-        tb_buf_printf(out, ": %d norm%s a block stand on it", l->tolls,
-                      l->tolls == 1 ? "" : "s");
+        tb_buf_printf(out, ": %d norm%s a block stand%s on it", l->tolls,
+                      l->tolls == 1 ? "" : "s", l->tolls == 1 ? "s" : "");
         if (!tb_streq(l->coefficient, "1"))
             tb_buf_printf(out, ", and a factor %s", l->coefficient);
         break;
@@ -250,13 +255,22 @@ static void lane_line(const explained *e, tb_buf *out)
     tb_buf_puts(out, "\n");
 }
 
+/* ascii: the product's dot is written '*'. */
 static tb_status line(tb_ctx *ctx, const char *label, const tb_jacobian *j,
-                      tb_notation note, tb_buf *out)
+                      bool ascii, tb_buf *out)
 {
+    tb_buf b;
+    tb_buf_init(&b, ctx);
+    tb_status s = tb_jacobian_print(ctx, j, TB_NOTE_TEXT, &b);
     tb_buf_printf(out, "%-10s", label);
-    TB_TRY(tb_jacobian_print(ctx, j, note, out));
+    for (const char *c = tb_buf_str(&b); *c; c++)
+        if (!ascii || !(*c & 0x80))
+            tb_buf_putc(out, *c);
+        else if ((*c & 0xc0) == 0xc0)
+            tb_buf_putc(out, '*');
     tb_buf_puts(out, "\n");
-    return TB_OK;
+    tb_buf_clear(&b);
+    return s;
 }
 
 static const char *shape_text(const tb_view *v, char out[48])
@@ -329,20 +343,19 @@ static tb_status head(const explained *e, tb_out *out)
     return s;
 }
 
-static tb_status formulas(tb_ctx *ctx, const explained *e, tb_out *out)
+static tb_status formulas(tb_ctx *ctx, const explained *e, bool ascii,
+                          tb_out *out)
 {
     tb_buf b;
-    bool each =
-        e->jacobian.nfactors > 1 && tb_jacobian_steps(ctx, &e->jacobian) == 1;
     tb_buf_init(&b, ctx);
-    tb_status s = line(ctx, "Jacobian", &e->jacobian, TB_NOTE_TEXT, &b);
-    if (s == TB_OK && each)
+    tb_status s = line(ctx, "Jacobian", &e->jacobian, ascii, &b);
+    if (s == TB_OK && is_each(ctx, e))
         tb_buf_printf(&b,
                       "          for each of its %d sublayers F, "
                       "multiplied last to first\n",
                       e->jacobian.nfactors);
     if (s == TB_OK)
-        s = line(ctx, "F = 0", &e->silent, TB_NOTE_TEXT, &b);
+        s = line(ctx, "F = 0", &e->silent, ascii, &b);
     lane_line(e, &b);
     tb_lint_text(ctx, e->block, e->layer, e->tail, &b);
     tb_buf_puts(&b, "\n");
@@ -378,7 +391,7 @@ static tb_status explain_terminal(tb_ctx *ctx, explained *e,
     d.depth = e->model->sizes.s.depth;
     TB_TRY(tb_diagram_term(ctx, &d, term, out));
     tb_buf_put(&out->buf, "\n", 1);
-    TB_TRY(formulas(ctx, e, out));
+    TB_TRY(formulas(ctx, e, term->ascii, out));
     TB_TRY(parameter_table(ctx, e, term, out));
     return counts(e, out);
 }
@@ -391,6 +404,9 @@ static tb_status explain_svg(tb_ctx *ctx, explained *e, tb_out *out)
     TB_TRY(tb_diagram_of(ctx, &e->arena, e->layer, e->tail, &d));
     tb_buf_init(&formula, ctx);
     tb_status s = tb_jacobian_print(ctx, &e->jacobian, TB_NOTE_TEXT, &formula);
+    for (int i = 0; i < e->layer->nregions && is_each(ctx, e); i++)
+        tb_buf_printf(&formula, "%s%s",
+                      i ? ", " : "   for F = ", e->layer->regions[i].name);
     d.title = e->block->name ? e->block->name : "block";
     d.formula = tb_buf_str(&formula);
     d.depth = e->model->sizes.s.depth;
