@@ -142,35 +142,6 @@ static bool all_finite(const tb_eval_result *r)
     return ok;
 }
 
-static void value_json(tb_json *j, const char *key, const tb_eval_value *v)
-{
-    if (v->data)
-        tb_json_tensor(j, key, TB_F64, v->data, v->rank, v->dims);
-}
-
-static void result_json(const tb_eval_result *r, tb_json *j)
-{
-    tb_json_object(j, NULL);
-    tb_json_string(j, "tollbooth", TB_VERSION);
-    value_json(j, "y", &r->y);
-    if (r->ngrads) {
-        tb_json_object(j, "grad");
-        for (size_t i = 0; i < r->ngrads; i++)
-            value_json(j, r->grads[i].name, &r->grads[i]);
-        tb_json_end(j);
-    }
-    value_json(j, "tangent", &r->tangent);
-    value_json(j, "jacobian", &r->jacobian);
-    if (r->nonfinite_rows) {
-        tb_json_object(j, "nonfinite");
-        tb_json_int(j, "rows", (int64_t)r->nonfinite_rows);
-        tb_json_int(j, "first_row", (int64_t)r->first_row);
-        tb_json_string(j, "operation", r->first_op);
-        tb_json_end(j);
-    }
-    tb_json_end(j);
-}
-
 /* Rows of numbers, seven digits, one token a line. */
 static void value_text(const char *name, const tb_eval_value *v)
 {
@@ -212,7 +183,7 @@ static int report(tb_ctx *ctx, const tb_eval_result *r, bool json)
     }
     if (tb_json_create(ctx, &j) != TB_OK)
         return die(ctx, TB_ERR_MEMORY);
-    result_json(r, j);
+    tb_eval_json(r, j, NULL);
     return print_json(ctx, j, code);
 }
 

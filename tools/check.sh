@@ -190,9 +190,14 @@ install_check() {
     bash -n "$prefix/share/bash-completion/completions/tollbooth"
 }
 
+python() { # SCRIPT ARGUMENTS...
+    have python3 || return
+    python3 "$@"
+}
+
 static_checks() {
     begin "tree"
-    one layers python3 tools/check_layers.py
+    one layers python tools/check_layers.py
     one format format_check
     one headers headers_check
     # shellcheck disable=SC2046
@@ -202,7 +207,7 @@ static_checks() {
 
 library_checks() {
     begin "library, examples, install"
-    one symbols python3 tools/check_symbols.py build/src/libtollbooth.a
+    one symbols python tools/check_symbols.py build/src/libtollbooth.a
     one example build/examples/flow_from_c pre-ln
     one install install_check
     for script in tools/check_docs*; do

@@ -24,7 +24,7 @@ ROOMS = {
     "base": r"aligned_alloc|free|getenv",
     "threads": r"omp_\w+|GOMP_\w+|pthread_\w+|sysconf",
     "kernels": r"dl(open|sym|close)|__cpu_(model|indicator_init)",
-    "equation": r"fopen|fread|ferror|fclose",
+    "equation": r"fopen|fread|ferror|fclose|__errno_location|strerror",
     # sigpending and its kin: a write beyond a limit must fail, not kill
     "checkpoint": FILES + "|" + SIGNALS + r"|qsort|json_\w+",
     "data": FILES + r"|inflate\w*",

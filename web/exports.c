@@ -4,6 +4,7 @@
  * Products are our own, so the numbers are those of `tollbooth --exact`. */
 #include "base/base.h"
 #include "base/platform.h"
+#include "tollbooth/eval.h"
 #include "tollbooth/explain.h"
 #include "tollbooth/flow.h"
 
@@ -29,18 +30,32 @@ static void forget(void)
     page.text = "";
 }
 
-/* The block named or written in n bytes at `what`. */
-static tb_status begin(const char *what, size_t n)
+static tb_status start(void)
 {
     if (!page.ctx)
         TB_TRY(tb_ctx_create(&page.ctx));
     forget();
     tb_error_clear(page.ctx);
     tb_ctx_exact(page.ctx, true);
-    char *text = tb_alloc(page.ctx, n + 1, 1);
-    if (!text)
+    return TB_OK;
+}
+
+/* n bytes from the page as a string of ours. */
+static tb_status copy_text(const char *bytes, size_t n, char **out)
+{
+    *out = tb_alloc(page.ctx, n + 1, 1);
+    if (!*out)
         return TB_ERR_MEMORY;
-    memcpy(text, what, n);
+    memcpy(*out, bytes, n);
+    return TB_OK;
+}
+
+/* The block named or written in n bytes at `what`. */
+static tb_status begin(const char *what, size_t n)
+{
+    char *text;
+    TB_TRY(start());
+    TB_TRY(copy_text(what, n, &text));
     tb_status s = tb_block_load(page.ctx, text, &page.block);
     tb_free(page.ctx, text);
     return s;
@@ -161,5 +176,115 @@ int tb_web_flow(const char *what, size_t n, uint32_t seed, int dtype,
         s = flow_json(f);
     if (f)
         tb_flow_free(page.ctx, f);
+    return end(s);
+}
+
+/* --- eval ----------------------------------------------------------------- */
+
+enum { VALUES = 64 };
+enum { SET, COTANGENT, TANGENT, KINDS };
+
+/** Numbers the page has handed over for the next tb_web_eval. */
+static struct {
+    tb_eval_value of[KINDS][VALUES];
+    size_t count[KINDS];
+} given;
+
+static void forget_given(void)
+{
+    for (int kind = 0; kind < KINDS; kind++) {
+        for (size_t i = 0; i < given.count[kind]; i++) {
+            tb_eval_value *v = &given.of[kind][i];
+            tb_free(page.ctx, (void *)(uintptr_t)v->name);
+            tb_free(page.ctx, (void *)(uintptr_t)v->data);
+        }
+        given.count[kind] = 0;
+    }
+}
+
+static tb_status keep(tb_eval_value *v, const char *name, size_t n,
+                      const double *data)
+{
+    size_t numbers = 1;
+    char *text;
+    for (int i = 0; i < v->rank; i++)
+        if (__builtin_mul_overflow(numbers, v->dims[i], &numbers))
+            return TB_ERR_SHAPE;
+    TB_TRY(copy_text(name, n, &text));
+    double *copy = tb_alloc(page.ctx, numbers, sizeof *copy);
+    if (!copy) {
+        tb_free(page.ctx, text);
+        return TB_ERR_MEMORY;
+    }
+    memcpy(copy, data, numbers * sizeof *copy);
+    v->name = text;
+    v->data = copy;
+    return TB_OK;
+}
+
+/** tb_web_give - numbers by name for the next tb_web_eval: kind 0 as --set,
+ * 1 as --grad, 2 as --tangent; rank 0 to 3, row-major. */
+EXPORT(tb_web_give)
+int tb_web_give(int kind, const char *name, size_t n, int rank, size_t d0,
+                size_t d1, size_t d2, const double *data);
+int tb_web_give(int kind, const char *name, size_t n, int rank, size_t d0,
+                size_t d1, size_t d2, const double *data)
+{
+    tb_eval_value v = {.rank = rank, .dims = {d0, d1, d2}};
+    tb_status s = start();
+    if (s == TB_OK && (kind < 0 || kind >= KINDS || rank < 0 ||
+                       rank > TB_EVAL_RANK || given.count[kind] == VALUES))
+        s = TB_ERR_USAGE;
+    if (s == TB_OK)
+        s = keep(&v, name, n, data);
+    if (s == TB_OK)
+        given.of[kind][given.count[kind]++] = v;
+    return end(s);
+}
+
+static tb_status eval_json(const tb_eval *e)
+{
+    tb_eval_result *r;
+    TB_TRY(tb_eval_run(page.ctx, e, &r));
+    tb_status s = tb_json_create(page.ctx, &page.json);
+    if (s == TB_OK)
+        tb_eval_json(r, page.json, NULL);
+    tb_eval_free(page.ctx, r);
+    return s;
+}
+
+/** tb_web_eval - the object of `eval --json --exact` in f64, on the numbers
+ * given; they are forgotten. `inputs`: as --jacobian, n_inputs 0 for none.
+ * heads 0: 1; eps < 0: 1e-5. */
+EXPORT(tb_web_eval)
+int tb_web_eval(const char *expr, size_t n, const char *inputs, size_t n_inputs,
+                size_t heads, double eps);
+int tb_web_eval(const char *expr, size_t n, const char *inputs, size_t n_inputs,
+                size_t heads, double eps)
+{
+    char *text = NULL, *of = NULL;
+    tb_status s = start();
+    if (s == TB_OK)
+        s = copy_text(expr, n, &text);
+    if (s == TB_OK)
+        s = copy_text(inputs, n_inputs, &of);
+    tb_eval e = {.text = text,
+                 .sets = given.of[SET],
+                 .nsets = given.count[SET],
+                 .cotangent =
+                     given.count[COTANGENT] ? given.of[COTANGENT] : NULL,
+                 .tangents = given.of[TANGENT],
+                 .ntangents = given.count[TANGENT],
+                 .jacobian = n_inputs ? of : NULL,
+                 .heads = heads,
+                 .eps = eps < 0 ? NULL : &eps,
+                 .seed = 1};
+    if (s == TB_OK)
+        s = eval_json(&e);
+    if (page.ctx) {
+        tb_free(page.ctx, text);
+        tb_free(page.ctx, of);
+        forget_given();
+    }
     return end(s);
 }

@@ -5,6 +5,7 @@
 #define TOLLBOOTH_EVAL_H
 
 #include "tollbooth/base.h"
+#include "tollbooth/json.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -79,6 +80,9 @@ typedef struct tb_eval_result {
  */
 tb_status tb_eval_run(tb_ctx *ctx, const tb_eval *e, tb_eval_result **out);
 void tb_eval_free(tb_ctx *ctx, tb_eval_result *r);
+
+/** tb_eval_json - the object of `eval --json` (docs/json.md). */
+void tb_eval_json(const tb_eval_result *r, tb_json *j, const char *key);
 
 /** How well three ways to one Jacobian agree. Errors are the largest entry
  * of the difference over the largest entry of the backward-built Jacobian

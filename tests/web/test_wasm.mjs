@@ -1,33 +1,21 @@
 // SPDX-License-Identifier: MIT
-// The browser's engine gives the bytes the program prints: explain and flow of
-// several blocks in f64 and f32, with our own products on both sides.
+// The browser's engine gives the bytes the program prints: explain, flow and
+// eval in f64 and f32, with our own products on both sides.
 //   TOLLBOOTH=build/tollbooth node tests/web/test_wasm.mjs [FILE.wasm]
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
+import { load } from "../../web/engine.mjs";
+
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const wasm = process.argv[2] ?? `${root}build/wasm/tollbooth.wasm`;
 const program = process.env.TOLLBOOTH ?? `${root}build/tollbooth`;
 const sum = { passed: 0, failed: 0, skipped: 0 };
-
-const { instance } = await WebAssembly.instantiate(readFileSync(wasm), {});
-const engine = instance.exports;
-
-// status and text of one call on a block
-function call(name, block, ...rest) {
-  const bytes = new TextEncoder().encode(block);
-  const at = engine.tb_web_alloc(bytes.length || 1);
-  new Uint8Array(engine.memory.buffer, at, bytes.length).set(bytes);
-  const status = engine[name](at, bytes.length, ...rest);
-  engine.tb_web_free(at);
-  const text = new TextDecoder().decode(new Uint8Array(
-    engine.memory.buffer, engine.tb_web_text(), engine.tb_web_text_len()));
-  return { status, text };
-}
+const engine = await load(readFileSync(wasm));
 
 function native(...args) {
-  const { status, stdout, stderr } = spawnSync(program, args,
+  const { status, stdout, stderr } = spawnSync(program, args.map(String),
     { encoding: "utf8" });
   return { status, text: stdout, error: stderr };
 }
@@ -39,114 +27,118 @@ function firstDifference(a, b) {
   return `at ${i}: got ${cut(a)}, wanted ${cut(b)}`;
 }
 
+// run() gives null, or what is wrong
 function test(name, run) {
-  const found = run();
-  if (found) console.log(`FAIL ${name}: ${found}`);
-  sum[found ? "failed" : "passed"]++;
+  const wrong = run();
+  if (wrong) console.log(`FAIL ${name}: ${wrong}`);
+  sum[wrong ? "failed" : "passed"]++;
 }
 
-function same(ours, theirs) {
+function same(ours, theirs, ending = "\n") {
   if (ours.status !== theirs.status)
-    return `status ${ours.status}, wanted ${theirs.status} (${theirs.error})`;
-  if (`${ours.text}\n` !== theirs.text)
-    return firstDifference(`${ours.text}\n`, theirs.text);
-  return null;
+    return `status ${ours.status} (${ours.text}), wanted ${theirs.status} ` +
+      `(${theirs.error})`;
+  const text = ours.text + ending;
+  return text === theirs.text ? null : firstDifference(text, theirs.text);
 }
 
-function has(command) {
-  return spawnSync(program, [command, "--help"]).status === 0;
+// a command this build lacks is a skip, said aloud
+function group(command, run) {
+  if (native(command, "--help").status === 0) return run();
+  console.log(`SKIP ${command}: this build has no such command`);
+  sum.skipped++;
 }
 
-// unset sizes are 0, as the program's defaults
-const sizes = (depth, width, heads, tokens) =>
-  engine.tb_web_settings(depth, width, heads, tokens, 0);
-const flags = (depth, width, heads) =>
-  ["--depth", depth, "--width", width, "--heads", heads].map(String);
-
+const flags = (sizes) =>
+  Object.entries(sizes).flatMap(([name, n]) => [`--${name}`, n]);
 const blocks = ["post-ln", "pre-ln", "rezero", "deepnorm", "parallel",
   "x = x + F(rmsnorm(x)); final: x = norm(x)"];
 
-if (has("explain")) {
+group("explain", () => {
   for (const block of blocks)
-    test(`explain ${block}`, () => {
-      sizes(0, 0, 0, 0);
-      return same(call("tb_web_explain", block),
-        native("explain", block, "--json"));
-    });
-  test("explain at other sizes", () => {
-    sizes(48, 96, 8, 0);
-    return same(call("tb_web_explain", "pre-ln"),
-      native("explain", "pre-ln", "--json", ...flags(48, 96, 8)));
-  });
-  ["text", "latex", "mathml", "svg"].forEach((format, number) =>
-    test(`explain --format ${format}`, () => {
-      sizes(0, 0, 0, 0);
-      const ours = call("tb_web_print", "post-ln", number);
-      const theirs = native("explain", "post-ln", "--format", format);
-      return ours.text === theirs.text
-        ? null : firstDifference(ours.text, theirs.text);
-    }));
-} else {
-  console.log("SKIP explain: this build has no such command");
-  sum.skipped++;
-}
+    test(`explain ${block}`, () =>
+      same(engine.explain(block), native("explain", block, "--json")));
+  const large = { depth: 48, width: 96, heads: 8 };
+  test("explain at other sizes", () =>
+    same(engine.explain("pre-ln", large),
+      native("explain", "pre-ln", "--json", ...flags(large))));
+  for (const format of ["text", "latex", "mathml", "svg"])
+    test(`explain --format ${format}`, () =>
+      same(engine.print("post-ln", format),
+        native("explain", "post-ln", "--format", format), ""));
+});
 
-if (has("flow")) {
+group("flow", () => {
+  const small = { depth: 4, width: 32, heads: 4, tokens: 16 };
   for (const block of blocks)
     for (const dtype of ["f64", "f32"])
-      test(`flow ${block}, ${dtype}`, () => {
-        sizes(4, 32, 4, 16);
-        return same(call("tb_web_flow", block, 1, dtype === "f64" ? 1 : 0, 0, 0),
+      test(`flow ${block}, ${dtype}`, () =>
+        same(engine.flow(block, { dtype, ...small }),
           native("flow", block, "--json", "--exact", "--dtype", dtype,
-            "--tokens", "16", ...flags(4, 32, 4)));
-      });
+            ...flags(small))));
   for (const block of ["post-ln", "pre-ln"])
-    test(`flow ${block}, defaults`, () => {
-      sizes(0, 0, 0, 0);
-      return same(call("tb_web_flow", block, 1, 1, 0, 0),
-        native("flow", block, "--json", "--exact", "--dtype", "f64"));
-    });
-  test("flow, random cotangent, spectrum, seed 7", () => {
-    sizes(2, 16, 2, 8);
-    return same(call("tb_web_flow", "pre-ln", 7, 1, 1, 1),
+    test(`flow ${block}, defaults`, () =>
+      same(engine.flow(block, { dtype: "f64" }),
+        native("flow", block, "--json", "--exact", "--dtype", "f64")));
+  const tiny = { depth: 2, width: 16, heads: 2, tokens: 8 };
+  test("flow, random cotangent, spectrum, seed 7", () =>
+    same(
+      engine.flow("pre-ln", { seed: 7, dtype: "f64", cotangent: "random",
+        spectrum: true, ...tiny }),
       native("flow", "pre-ln", "--json", "--exact", "--dtype", "f64",
-        "--cotangent", "random", "--spectrum", "--seed", "7",
-        "--tokens", "8", ...flags(2, 16, 2)));
+        "--cotangent", "random", "--spectrum", "--seed", 7, ...flags(tiny))));
+});
+
+group("eval", () => {
+  const x = [[2, 4, 4, 4], [5, 5, 7, 9], [-1, 0.5, 0.25, 3]];
+  const run = (expr, options, ...args) => same(engine.eval(expr, options),
+    native("eval", expr, "--json", "--exact", ...args));
+  const set = ["--set", `x=${JSON.stringify(x)}`];
+  test("eval, Jacobian of a norm", () =>
+    run("layernorm(x, eps=0)", { set: { x }, jacobian: "x" },
+      ...set, "--jacobian", "x"));
+  test("eval, backward and tangent of an attention", () =>
+    run("x + attn(norm(x))",
+      { set: { x }, tangent: { x }, grad: x, heads: 2, eps: 1e-3 },
+      ...set, "--tangent", set[1], "--grad", JSON.stringify(x),
+      "--heads", 2, "--eps", 1e-3));
+  test("eval, numbers of rank 0 and 1", () =>
+    run("a*x", { set: { a: 0.5, x: [1, 2, 3] }, jacobian: "a" },
+      "--set", "a=0.5", "--set", "x=[1,2,3]", "--jacobian", "a"));
+  test("eval, numbers are forgotten after an error", () => {
+    const bad = engine.eval("x + y", { set: { x: [1, 2], y: [1, 2, 3] } });
+    const good = engine.eval("x", { set: { x: [1, 2] } });
+    return bad.status === 3 && good.status === 0
+      ? null : `status ${bad.status}, then ${good.status} (${good.text})`;
   });
-} else {
-  console.log("SKIP flow: this build has no such command");
-  sum.skipped++;
-}
+});
 
 test("an error has the program's status and text", () => {
-  const ours = call("tb_web_explain", "x = x + F(nrom(x))");
+  const ours = engine.explain("x = x + F(nrom(x))");
   const theirs = native("explain", "x = x + F(nrom(x))", "--json");
-  if (ours.status !== 3 || ours.status !== theirs.status)
-    return `status ${ours.status}, the program's ${theirs.status}`;
-  return theirs.error === `tollbooth: ${ours.text}\n`
-    ? null : firstDifference(`tollbooth: ${ours.text}\n`, theirs.error);
+  return same({ status: ours.status, text: `tollbooth: ${ours.text}` },
+    { ...theirs, text: theirs.error });
 });
 test("no such block, no text, bytes that are no UTF-8", () => {
   const wrong = ["no-such-block", "", "x = \u0001", "\u00ff\u0000="]
-    .map((t) => call("tb_web_explain", t).status).filter((s) => s !== 3);
+    .map((text) => engine.explain(text).status).filter((s) => s !== 3);
   return wrong.length ? `status ${wrong}, wanted 3` : null;
 });
-test("memory stays when a call is repeated", () => {
-  sizes(6, 64, 4, 32);
-  for (let i = 0; i < 3; i++) call("tb_web_flow", "pre-ln", 1, 1, 0, 0);
-  const before = engine.memory.buffer.byteLength;
-  for (let i = 0; i < 20; i++) {
-    call("tb_web_flow", i % 2 ? "pre-ln" : "post-ln", 1, i % 3 ? 1 : 0, 0, 0);
-    call("tb_web_explain", "rezero");
-  }
-  const grown = engine.memory.buffer.byteLength - before;
+test("memory stays when calls are repeated", () => {
+  const once = (i) => {
+    engine.flow(i % 2 ? "pre-ln" : "post-ln", { dtype: i % 3 ? "f64" : "f32" });
+    engine.explain("rezero");
+    engine.eval("norm(x)", { set: { x: [1, 2, 3] }, jacobian: "x" });
+  };
+  for (let i = 0; i < 6; i++) once(i);
+  const before = engine.exports.memory.buffer.byteLength;
+  for (let i = 0; i < 18; i++) once(i);
+  const grown = engine.exports.memory.buffer.byteLength - before;
   return grown > 0 ? `grew by ${grown} bytes` : null;
 });
 test("a stack too large for memory is an error, and the next call works", () => {
-  sizes(6, 40000, 4, 32);
-  const large = call("tb_web_flow", "pre-ln", 1, 1, 0, 0);
-  sizes(2, 16, 2, 8);
-  const small = call("tb_web_flow", "pre-ln", 1, 1, 0, 0);
+  const large = engine.flow("pre-ln", { width: 40000 });
+  const small = engine.flow("pre-ln", { depth: 2, width: 16 });
   return large.status === 5 && small.status === 0
     ? null : `status ${large.status} (${large.text}), then ${small.status}`;
 });
