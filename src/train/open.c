@@ -212,6 +212,15 @@ static tb_status open_state(tb_trainer *t)
     return TB_OK;
 }
 
+/* Looked at once more now that nobody else writes there. */
+static tb_status open_folder(tb_trainer *t)
+{
+    const char *dir = t->spec.out;
+    TB_TRY(tb_folder_open(t->ctx, dir, &t->folder));
+    return dir && !t->spec.resume ? tb_folder_fresh(t->ctx, &t->arena, dir)
+                                  : TB_OK;
+}
+
 static tb_status open_all(tb_trainer *t)
 {
     TB_TRY(own_strings(t));
@@ -219,7 +228,7 @@ static tb_status open_all(tb_trainer *t)
     TB_TRY(tb_record_check(t->ctx, &t->spec));
     TB_TRY(open_text(t));
     TB_TRY(open_model(t));
-    TB_TRY(tb_folder_open(t->ctx, t->spec.out, &t->folder));
+    TB_TRY(open_folder(t));
     TB_TRY(open_buffers(t));
     return open_state(t);
 }

@@ -126,6 +126,25 @@ TB_TEST(resumes_from_nothing)
     same_folders(T, dir, other);
 }
 
+/* It may also be started anew, with other settings: nothing is lost. */
+TB_TEST(starts_over_what_never_saved)
+{
+    char dir[1024], path[1100];
+    help_log whole = {0}, log = {0};
+    tb_train_result r;
+    snprintf(dir, sizeof dir, "%s", tmp_path("over"));
+    tb_train_spec spec = whole_run(T, dir, &whole);
+    snprintf(path, sizeof path, "%s/" TB_DIR_STATE, dir);
+    remove(path);
+    snprintf(path, sizeof path, "%s/" TB_DIR_MODEL, dir);
+    remove(path);
+    spec.seed = 8;
+    TB_CHECK(T, help_train(T, "pre-ln", &spec, &log, &r, NULL, 0) == TB_OK);
+    spec = resume_spec(dir);
+    spec.seed = 8;
+    TB_CHECK(T, help_train(T, "pre-ln", &spec, &log, &r, NULL, 0) == TB_OK);
+}
+
 /* A finished run has nothing left to do. */
 TB_TEST(resumes_at_the_end)
 {
