@@ -31,7 +31,6 @@ int usage_error(const char *command, const char *fmt, ...)
 
 int finish(int code)
 {
-    errno = 0; /* an earlier write may have failed long ago */
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
     fprintf(stderr, "tollbooth: standard output: %s\n",

@@ -269,8 +269,8 @@ static opt_end unknown(const opt_usage *u, const opt *opts, const char *word)
     snprintf(name, sizeof name, "%.*s", (int)(len > dashes ? len - dashes : 0),
              word + (len > dashes ? dashes : len));
     near = tb_nearest(name, names, n);
-    fprintf(stderr, "tollbooth %s: unknown option %.*s", u->name, (int)len,
-            word);
+    fprintf(stderr, "tollbooth %s: unknown option %.*s", u->name,
+            len < sizeof name ? (int)len : (int)sizeof name, word);
     if (near)
         fprintf(stderr, "; did you mean --%s?", near);
     fprintf(stderr, "\ntollbooth %s --help lists them\n", u->name);
@@ -340,6 +340,16 @@ static opt_end check_operands(const opt_usage *u, int n)
     return OPT_BAD;
 }
 
+/* "-" is a file, "-2*x" an equation. */
+static bool is_option(const char *word)
+{
+    return word[0] == '-' &&
+           strchr("-abcdefghijklmnopqrstuvwxyz"
+                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+                  word[1]) &&
+           word[1];
+}
+
 opt_end opt_parse(const opt_usage *u, const opt *opts, int *argc, char **argv)
 {
     int kept = 0;
@@ -352,8 +362,7 @@ opt_end opt_parse(const opt_usage *u, const opt *opts, int *argc, char **argv)
             ended = true;
             continue;
         }
-        bool is_option = !ended && argv[i][0] == '-' && argv[i][1] != '\0';
-        if (!is_option) {
+        if (ended || !is_option(argv[i])) {
             argv[kept++] = argv[i];
             continue;
         }

@@ -80,6 +80,7 @@ static int run(const command *c, int argc, char **argv)
     act.sa_flags = (int)SA_RESETHAND; /* a second Ctrl-C ends at once */
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* ulimit -f: an error like a full disk's */
     int code = c->run(running, argc, argv);
     tb_ctx_destroy(running);
     return code;

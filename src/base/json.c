@@ -180,13 +180,14 @@ void tb_json_string(tb_json *j, const char *key, const char *s)
     put_quoted(&j->text, s);
 }
 
-/* JSON has no nan and no inf: those become strings. */
+/* JSON has no nan and no inf: those become strings. Readers that know whole
+ * numbers take "-0" for one and lose its sign. */
 static void put_number_text(tb_json *j, const char *key, const char *text,
                             bool finite)
 {
     begin_value(j, key, false);
     if (finite)
-        tb_buf_puts(&j->text, text);
+        tb_buf_puts(&j->text, tb_streq(text, "-0") ? "-0.0" : text);
     else
         put_quoted(&j->text, text);
 }

@@ -136,7 +136,7 @@ TB_TEST(json_numbers)
     tb_json_number(j, NULL, 1e300);
     tb_json_end(j);
     TB_STR(T, tb_json_text(j),
-           "[\"nan\",\"inf\",\"-inf\",-0,1e-45,0.1,0.10000000149011612,"
+           "[\"nan\",\"inf\",\"-inf\",-0.0,1e-45,0.1,0.10000000149011612,"
            "-9223372036854775808,1e300]");
     tb_json_destroy(j);
 }
