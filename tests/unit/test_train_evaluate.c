@@ -82,3 +82,20 @@ TB_TEST(plateau_of_fifths)
         tb_progress_loss(&p, 23, p.step > 18 ? 0.98 : 1);
     TB_CHECK(T, !tb_progress_plateau(&p, 23));
 }
+
+/* A text of one window, and nothing learned: only the masks can differ. */
+TB_TEST(masks_change_from_step_to_step)
+{
+    for (int dropout = 0; dropout < 2; dropout++) {
+        help_log log = {0};
+        tb_train_result r;
+        tb_train_spec s = help_spec(tmp_text("one.txt", "abcdefgabcdef"), NULL);
+        s.settings.dropout = dropout ? 0.2 : 0;
+        s.val_fraction = 0;
+        s.lr = 0;
+        s.steps = 3;
+        TB_CHECK(T, help_train(T, "pre-ln", &s, &log, &r, NULL, 0) == TB_OK);
+        TB_CHECK(T, (log.loss[1] == log.loss[2]) == !dropout);
+        TB_CHECK(T, (log.loss[2] == log.loss[3]) == !dropout);
+    }
+}
