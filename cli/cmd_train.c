@@ -142,7 +142,7 @@ static void done_text(const tb_train_result *r, const char *out)
 static int run(tb_ctx *ctx, const tb_block *b, const tb_train_spec *spec,
                printer *p)
 {
-    tb_train_result r = {.val_loss = NAN};
+    tb_train_result r = {.val_loss = (double)NAN};
     tb_train_observer obs = {on_begin, on_step, NULL, p};
     progress_begin(&p->bar, "train", false);
     tb_status s = tb_train(ctx, b, spec, &obs, &r);

@@ -26,7 +26,7 @@ export TSAN_OPTIONS=halt_on_error=1:${TSAN_OPTIONS:-}
 # --- counting --------------------------------------------------------------
 
 show() { # LOG: what a reader needs of a failure
-    grep -E '^FAIL|ERROR: |WARNING: ThreadSanitizer|runtime error' "$1" ||
+    grep -E '^FAIL|ERROR: |error: |WARNING: ThreadSanitizer' "$1" ||
         tail -n 30 "$1"
 }
 
@@ -156,8 +156,14 @@ have() { # COMMAND: or say so and skip
     }
 }
 
-format_check() {
+format_check() { # other versions break lines elsewhere
+    local version
     have clang-format || return
+    version=$(clang-format --version)
+    [[ $version == *" version 14."* ]] || {
+        echo "the rules are clang-format 14's; here: $version"
+        return 77
+    }
     tools/format.sh --check
 }
 
