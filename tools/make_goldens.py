@@ -39,6 +39,9 @@ class Numbers:
         # a multiple of 1/64 is exact in float32, so both types see one input
         return torch.tensor([round(v * 64) / 64 for v in sums]).reshape(shape)
 
+    def scalar(self):
+        return self.tensor(1).reshape(())
+
 
 def text(t):
     return " ".join(repr(v) for v in t.detach().reshape(-1).tolist())
@@ -131,6 +134,14 @@ def main(folder):
         case(name, "mha", [heads, kv, causal], inputs, attention(heads, kv, causal))
     case("xent", "xent", [], [x(6), torch.tensor([[0, 5, -1], [2, 2, 4]])], xent)
     case("embed", "embed", [], [torch.tensor([[0, 3, 3], [1, 0, 3]]), n.tensor(4, 3)], F.embedding)
+
+    case("l2norm", "l2norm", [1e-5], [x(5)], lambda a: F.normalize(a, dim=-1, eps=1e-5))
+    case("scalenorm", "scalenorm", [4], [x(5), n.scalar()],
+         lambda a, s: s * F.normalize(a, dim=-1, eps=4))
+    case("layernorm_heads", "layernorm", [1e-5, 0, 0, 0, 2], [x(6), n.tensor(3), n.tensor(3)],
+         lambda a, g, b: F.layer_norm(a.unflatten(-1, (2, 3)), (3,), g, b, 1e-5).flatten(-2))
+    case("layernorm_unbiased", "layernorm", [1e-3, 2, 0, 1], [x(5), n.tensor(5), n.tensor(5)],
+         lambda a, g, b: (a - a.mean(-1, keepdim=True)) / (a.std(-1, keepdim=True) + 1e-3) * g + b)
 
 
 if __name__ == "__main__":

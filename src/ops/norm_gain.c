@@ -2,14 +2,15 @@
 /* How much a norm scales gradients at given rows: the exact Frobenius norm
  * and the exact largest singular value of its Jacobian, row by row.
  *
- * Per row, with s = sqrt(var + eps), u the unit vector along x - mean, e the
- * unit vector of ones (absent for RMS) and kappa = eps / s^2:
+ * J = diag(g) r P,   P = I - ee' - (1 - kappa) uu':   (op_norm.h)
  *
- *   J = diag(g) (1/s) P,   P = I - ee' - (1 - kappa) uu':
  *   P e = 0,  P u = kappa u,  P w = w for every w orthogonal to both.
  *
- * So without a gain the singular values are 0 (LayerNorm only), eps/s^3, and
- * 1/s for the other directions, of which there are d-2 (RMS: d-1). */
+ * So without a gain the singular values are 0 (LayerNorm only), r |kappa|, and
+ * r for the other directions, of which there are d-2 (without e: d-1). For eps
+ * inside the root kappa = eps r^2. A one-pass variance that lost digits can
+ * make kappa negative, even below -1; its mean, rounded in float, leaves u
+ * orthogonal to e only up to that rounding. */
 #include "ops/op_norm.h"
 
 /* One row, in double. */
@@ -23,39 +24,21 @@ typedef struct row {
 
 /* --- reading a row ------------------------------------------------------ */
 
-/* u = (x - mean) / |x - mean|; scaled first, as squares may overflow */
-static void direction(const tb_opcall *c, const void *x, double mean, size_t d,
-                      double *u)
-{
-    double big = 0, sum = 0;
-    for (size_t i = 0; i < d; i++) {
-        u[i] = tb_op_get(c, x, i) - mean;
-        big = tb_fabs(u[i]) > big ? tb_fabs(u[i]) : big;
-    }
-    for (size_t i = 0; i < d && big > 0; i++) {
-        u[i] /= big;
-        sum += u[i] * u[i];
-    }
-    double length = tb_sqrt(sum);
-    for (size_t i = 0; i < d && big > 0; i++)
-        u[i] /= length;
-}
-
 /* In one or two dimensions nothing is left beside u, and u is known. */
 static bool only_u(const row *p)
 {
     return p->d <= (p->e2 > 0 ? 2u : 1u);
 }
 
-static void read_row(const tb_opcall *c, tb_norm_kind kind, size_t r, double *u,
-                     row *p)
+static void read_row(const tb_opcall *c, const tb_norm_form *f, size_t r,
+                     double *u, row *p)
 {
-    const double *stat = (const double *)c->saved + 2 * r;
-    p->rstd = stat[1];
-    p->kappa = c->attr[TB_ATTR_NORM_EPS] * p->rstd * p->rstd;
-    p->e2 = kind == TB_NORM_RMS ? 0 : 1 / (double)p->d;
+    tb_norm_stat stat = tb_norm_stat_get(c, f, r);
+    p->rstd = stat.r;
+    p->kappa = stat.kappa;
+    p->e2 = f->family == TB_FAMILY_LAYER ? 1 / (double)p->d : 0;
     p->u = u;
-    direction(c, tb_op_peek(c, c->in[0], r * p->d), stat[0], p->d, u);
+    tb_norm_direction(c, tb_op_peek(c, c->in[0], r * p->d), stat.mean, p->d, u);
     for (size_t i = 0; i < p->d && only_u(p); i++)
         u[i] = (i ? -1 : 1) * tb_sqrt(1 - p->e2);
 }
@@ -75,14 +58,16 @@ static double frobenius2(const row *p)
     return sum;
 }
 
-/* Does diag(g) P P diag(g) = D - A A', D = diag(g^2), A = diag(g) [e, q u],
- * q^2 = 1 - kappa^2, have an eigenvalue above m? By the inertia of the block
- * matrix [D - m, A; A', I] (Haynsworth 1968) the number of them is
- * #(D > m) + #pos(I - A' (D - m)^-1 A) - 2. */
+/* Does diag(g) P P diag(g) = D - A S A', D = diag(g^2), A = diag(g) [e, q u],
+ * q^2 = |1 - kappa^2|, S = diag(1, sign(1 - kappa^2)), have an eigenvalue
+ * above m? By the inertia of the block matrix [D - m, A; A', S] (Haynsworth
+ * 1968) the number of them is
+ * #(D > m) + #pos(S - A' (D - m)^-1 A) - #pos(S). */
 static bool eigenvalue_above(const row *p, double m)
 {
-    double s00 = 1, s01 = 0, s11 = 1;
-    double q2 = (1 - p->kappa) * (1 + p->kappa), q = tb_sqrt(q2);
+    double s2 = (1 - p->kappa) * (1 + p->kappa), sign = s2 < 0 ? -1 : 1;
+    double s00 = 1, s01 = 0, s11 = sign;
+    double q2 = tb_fabs(s2), q = tb_sqrt(q2);
     double e = tb_sqrt(p->e2);
     size_t count = 0;
     for (size_t i = 0; i < p->d; i++) {
@@ -95,13 +80,20 @@ static bool eigenvalue_above(const row *p, double m)
     }
     count += s00 > 0;
     count += s11 - s01 * (s01 / (s00 != 0 ? s00 : 1e-290)) > 0;
-    return count > 2;
+    return count > (sign > 0 ? 2u : 1u);
+}
+
+/* Largest squared singular value of P itself, where u is not all there is. */
+static double top2(const row *p)
+{
+    double k2 = p->kappa * p->kappa;
+    return k2 > 1 ? k2 : 1;
 }
 
 /* Largest eigenvalue, by bisection; `least` and less is of no interest. */
 static double largest2(const row *p, double least)
 {
-    double lo = least, hi = 1;
+    double lo = least, hi = top2(p);
     if (!(lo < hi) || !eigenvalue_above(p, lo))
         return least;
     for (int i = 0; i < 60; i++) {
@@ -121,20 +113,18 @@ typedef struct part {
     double *u, *w, *sum, *max;
 } part;
 
-static part part_of(const tb_opcall *c, size_t chunk)
+static part part_of(const tb_opcall *c, const tb_norm_form *f, size_t chunk)
 {
-    size_t d = c->out_shape.width;
-    double *p = tb_op_part(c, chunk, 2 * d + 2);
-    return (part){p, p + d, p + 2 * d, p + 2 * d + 1};
+    double *p = tb_op_part(c, chunk, f->part);
+    return (part){p, p + f->d, p + 2 * f->d, p + 2 * f->d + 1};
 }
 
 /* w_i = (g_i / largest)^2; returns the largest |g|; *flat: all |g| equal */
 static double weights(const tb_opcall *c, size_t d, double *w, bool *flat)
 {
-    const void *g = tb_op_norm_gain_vector(c);
-    double big = g ? 0 : 1;
+    double big = 0;
     for (size_t i = 0; i < d; i++) {
-        w[i] = g ? tb_fabs(tb_op_get(c, g, i)) : 1;
+        w[i] = tb_fabs(tb_norm_gain_at(c, i));
         big = w[i] > big ? w[i] : big;
     }
     *flat = true;
@@ -152,7 +142,7 @@ static double row_max(const row *p, bool flat, double g, double least)
     if (scale != scale || scale == 0)
         return scale != scale ? scale : least; /* nan stays visible */
     if (only_u(p) || flat)
-        f = flat && !only_u(p) ? 1 : f;
+        f = flat && !only_u(p) ? top2(p) : f;
     else {
         double floor2 = least / scale * (least / scale);
         double top = largest2(p, floor2);
@@ -162,17 +152,17 @@ static double row_max(const row *p, bool flat, double g, double least)
     return s > least ? s : least;
 }
 
-static void gain_part(const tb_opcall *c, tb_norm_kind kind, size_t from,
+static void gain_part(const tb_opcall *c, tb_norm_family family, size_t from,
                       size_t to, size_t chunk)
 {
-    size_t d = c->out_shape.width;
-    part mine = part_of(c, chunk);
-    row p = {.d = d, .w = mine.w};
+    tb_norm_form f = tb_norm_form_of(c, family);
+    part mine = part_of(c, &f, chunk);
+    row p = {.d = f.d, .w = mine.w};
     bool flat;
-    double g = weights(c, d, mine.w, &flat);
+    double g = weights(c, f.d, mine.w, &flat);
     *mine.sum = *mine.max = 0;
     for (size_t r = from; r < to; r++) {
-        read_row(c, kind, r, mine.u, &p);
+        read_row(c, &f, r, mine.u, &p);
         double scale = g * p.rstd;
         *mine.sum += scale * scale * frobenius2(&p);
         *mine.max = row_max(&p, flat, g, *mine.max);
@@ -182,26 +172,33 @@ static void gain_part(const tb_opcall *c, tb_norm_kind kind, size_t from,
 static void layer_range(const tb_opcall *c, size_t from, size_t to,
                         size_t chunk)
 {
-    gain_part(c, TB_NORM_LAYER, from, to, chunk);
+    gain_part(c, TB_FAMILY_LAYER, from, to, chunk);
 }
 
 static void rms_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
-    gain_part(c, TB_NORM_RMS, from, to, chunk);
+    gain_part(c, TB_FAMILY_RMS, from, to, chunk);
 }
 
-void tb_op_norm_gain(const tb_opcall *c, tb_norm_kind kind, double *rms,
+static void length_range(const tb_opcall *c, size_t from, size_t to,
+                         size_t chunk)
+{
+    gain_part(c, TB_FAMILY_LENGTH, from, to, chunk);
+}
+
+void tb_op_norm_gain(const tb_opcall *c, tb_norm_family family, double *rms,
                      double *max)
 {
-    size_t rows = tb_op_rows(c), d = c->out_shape.width;
-    size_t pieces = tb_op_pieces(rows, d);
-    tb_op_each(c, rows, d, kind == TB_NORM_RMS ? rms_range : layer_range);
+    static const tb_range_fn range[] = {layer_range, rms_range, length_range};
+    tb_norm_form f = tb_norm_form_of(c, family);
+    size_t pieces = tb_op_pieces(f.rows, f.d);
+    tb_op_each(c, f.rows, f.d, range[family]);
     double sum = 0;
     *max = 0;
     for (size_t i = 0; i < pieces; i++) {
-        part p = part_of(c, i);
+        part p = part_of(c, &f, i);
         sum += *p.sum;
         *max = *p.max > *max || *p.max != *p.max ? *p.max : *max;
     }
-    *rms = pieces ? tb_sqrt(sum / ((double)rows * (double)d)) : 0;
+    *rms = pieces ? tb_sqrt(sum / ((double)f.rows * (double)f.d)) : 0;
 }

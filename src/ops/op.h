@@ -10,9 +10,10 @@
 #include "kernels/kernels.h"
 #include "threads/threads.h"
 
-enum { TB_OP_INPUTS = 4, TB_OP_ATTRS = 4 };
+enum { TB_OP_INPUTS = 8, TB_OP_ATTRS = 6 };
 
-/** What a value is. Rows are batch * time, b-major. */
+/** What a value is. Rows are batch * time, b-major. Streams of one call may
+ * differ in time (attention to a memory); see tb_opcall.in_time. */
 typedef enum tb_shape_kind {
     TB_SHAPE_STREAM, /* [B, T, width] */
     TB_SHAPE_VECTOR, /* [width], broadcast over tokens */
@@ -34,7 +35,8 @@ size_t tb_shape_count(tb_shape s, size_t batch, size_t time);
 typedef struct tb_opcall {
     tb_ctx *ctx;
     const tb_kern *k;
-    size_t batch, time;
+    size_t batch, time;           /* of the output */
+    size_t in_time[TB_OP_INPUTS]; /* of each input; 0: `time` */
     int nin;
     tb_shape in_shape[TB_OP_INPUTS], out_shape;
     double attr[TB_OP_ATTRS];
@@ -45,6 +47,7 @@ typedef struct tb_opcall {
     const void *gout;              /* bwd */
     void *gin[TB_OP_INPUTS];       /* bwd: added to; NULL means unwanted */
     void *saved;                   /* written by fwd, read by bwd and tan */
+    void *state[TB_OP_INPUTS];     /* update: the inputs it may rewrite */
     void *scratch;                 /* free use within one call */
     tb_rng rng;                    /* this node's random stream, this step */
 } tb_opcall;
@@ -72,7 +75,8 @@ typedef enum tb_jac {
     TB_JAC_ZERO    /* stop: constant to tangent and symbolic Jacobian */
 } tb_jac;
 
-/** Bits of `needs`: which values bwd and tan read. */
+/** Bits of `needs`, `data` and `state`: inputs; of `needs` alone: the output.
+ */
 #define TB_NEED_IN(i) (1u << (i))
 #define TB_NEED_OUT   (1u << 8)
 
@@ -80,23 +84,40 @@ typedef struct tb_op {
     const char *name;   /* as in the language where it can be written */
     const char *symbol; /* in formulas: LN, RMS, gelu */
     int min_in, max_in;
-    int nattr;
+    int nattr, noption; /* attributes every caller sets; then those whose 0 is
+                           the default */
     const char *attr_name[TB_OP_ATTRS];
     tb_lane lane;
     tb_jac jac;
-    unsigned needs;
+    unsigned needs; /* values that bwd and tan read */
+    unsigned data;  /* inputs that are given, not differentiated: masks and
+                       running statistics. No gradient, no tangent */
+    unsigned state; /* of those: running statistics, see `update` */
     bool alias; /* fwd is the identity on in[0]: out may share its storage */
+    bool approximate; /* in some mode bwd is not the derivative of fwd: the
+                         paper's rule, stated in the op's file */
+    bool draft; /* computes, but no block text can name it yet: tb_op_find and
+                   tb_op_norm pass over it */
     /* shape rule: false with *why set where the shapes cannot be meant; the
      * caller has checked min_in and max_in. Leaves: NULL, as fwd, bwd, tan */
     bool (*shape)(const tb_shape *in, int nin, const double *attr,
                   tb_shape *out, const char **why);
+    /* times and widths of one call that its shapes alone do not tell: NULL or
+     * what is wrong. No hook: every stream has the call's `time` */
+    const char *(*fit)(const tb_opcall *c);
     size_t (*saved)(const tb_opcall *c);   /* bytes; NULL: none */
     size_t (*scratch)(const tb_opcall *c); /* bytes, any pass; NULL: none */
     void (*fwd)(const tb_opcall *c);
     void (*bwd)(const tb_opcall *c);
     void (*tan)(const tb_opcall *c);
-    /* norms: RMS gain |J|_F/sqrt(rows*d) over all tokens and the largest
-     * singular value, at this input, after fwd; NULL elsewhere */
+    /* state[i] = running statistic i after this step: once per training step,
+     * after fwd and, where there was one, bwd, with their `saved` and without
+     * inputs; buffers start as in the list below, have no gradient, no decay
+     * and no place in the optimizer */
+    void (*update)(const tb_opcall *c);
+    /* norms: RMS gain |J|_F/sqrt(rows*d) over all tokens (those a mask keeps)
+     * and the largest singular value, at this input, after fwd; NULL elsewhere
+     */
     void (*gain)(const tb_opcall *c, double *rms, double *max);
     /* after fwd: a row the op has no value for (zero variance with eps = 0, a
      * token outside the vocabulary), with the reason; NULL: every row is fine.
@@ -106,17 +127,46 @@ typedef struct tb_op {
 } tb_op;
 
 /** Attributes, by op. Layer constants (N l k d) are already folded. */
-enum { TB_ATTR_NORM_EPS };
+enum {
+    TB_ATTR_NORM_EPS,
+    TB_ATTR_NORM_EPS_MODE, /* tb_eps_mode */
+    TB_ATTR_NORM_VARIANCE, /* tb_variance */
+    TB_ATTR_NORM_UNBIASED, /* 1: divide the variance by n-1 */
+    TB_ATTR_NORM_GROUPS    /* norm each of so many equal parts of the width by
+                              itself (a head); gain and bias have the width of
+                              one part. 0: 1 */
+};
 enum { TB_ATTR_AFFINE_SCALE, TB_ATTR_AFFINE_OFFSET };
 enum {
     TB_ATTR_ATTN_HEADS,
     TB_ATTR_ATTN_KV_HEADS,
     TB_ATTR_ATTN_CAUSAL,
-    TB_ATTR_ATTN_DROP /* rate on the probabilities */
+    TB_ATTR_ATTN_DROP, /* rate on the probabilities */
+    TB_ATTR_ATTN_SCALE /* of q k^T; 0: 1/sqrt(head width) */
 };
 enum { TB_ATTR_DROP_P };
 
-/* name        inputs                                 attributes
+/** Where eps stands. c = x - mean, L = |c| (Euclidean), n the divisor of the
+ * variance v = L^2/n: d, d-1, or 1 for scalenorm and l2norm. */
+typedef enum tb_eps_mode {
+    TB_EPS_DEFAULT,      /* clamp for scalenorm and l2norm, else inside */
+    TB_EPS_INSIDE,       /* c / sqrt(v + eps) */
+    TB_EPS_OUTSIDE,      /* c / (sqrt(v) + eps) */
+    TB_EPS_CLAMP,        /* sqrt(n) c / max(L, eps) */
+    TB_EPS_CLAMP_SQUARE, /* sqrt(n) c / sqrt(max(L^2, eps)) */
+    TB_EPS_DTYPE,        /* inside; eps = 2^-23 in float, 2^-52 in double */
+    TB_EPS_NONE          /* inside; eps = 0 */
+} tb_eps_mode;
+
+/** How the variance is computed. One pass: E[x^2] - E[x]^2 by plain sums in
+ * the storage type, cancellation and all. */
+typedef enum tb_variance {
+    TB_VARIANCE_TWOPASS,
+    TB_VARIANCE_ONEPASS,        /* may come out below 0: NaN */
+    TB_VARIANCE_ONEPASS_CLIPPED /* at 0 */
+} tb_variance;
+
+/* name        inputs                                 attributes | options
  * input       -                                      -
  * param       -                                      -
  * tokens      -                                      -
@@ -128,10 +178,14 @@ enum { TB_ATTR_DROP_P };
  *             scalar*scalar                          -
  * div         stream/scalar, scalar/scalar           -
  * affine      x                                      scale offset
- * layernorm   x gain? bias?                          eps
- * rmsnorm     x gain? bias?                          eps
+ * layernorm   x gain? bias?                          eps | eps_mode variance
+ *                                                    unbiased groups
+ * rmsnorm     x gain? bias?                          as layernorm
+ * scalenorm   x length (starts at sqrt(d))           as layernorm
+ * l2norm      x                                      as layernorm
  * linear      x weight[out,in] bias?                 -
- * mha         q k v                                  heads kv_heads causal drop
+ * mha         q k v mask?                            heads kv_heads causal drop
+ *                                                    | scale
  * relu gelu gelu_tanh silu sigmoid tanh   x          -
  * softmax     x (over the width)                     -
  * embed       tokens table[V,w]                      -
@@ -152,6 +206,8 @@ enum { TB_ATTR_DROP_P };
     X(affine)                                                                  \
     X(layernorm)                                                               \
     X(rmsnorm)                                                                 \
+    X(scalenorm)                                                               \
+    X(l2norm)                                                                  \
     X(linear)                                                                  \
     X(mha)                                                                     \
     X(relu)                                                                    \
@@ -177,7 +233,10 @@ extern const tb_op *const tb_ops[];
 /** tb_op_find - by name, NULL if there is none. */
 const tb_op *tb_op_find(const char *name);
 
-/** tb_op_norms - the ops whose lane is TB_LANE_TOLL, by name ("layernorm",
+/** tb_op_row - the same, drafts included. */
+const tb_op *tb_op_row(const char *name);
+
+/** tb_op_norm - the ops whose lane is TB_LANE_TOLL, by name ("layernorm",
  * "rmsnorm"), NULL if `name` is not a norm kind. */
 const tb_op *tb_op_norm(const char *name);
 

@@ -1,181 +1,256 @@
 /* SPDX-License-Identifier: MIT */
-/* layernorm (Ba, Kiros, Hinton 2016, arXiv:1607.06450) and rmsnorm (Zhang,
- * Sennrich 2019, arXiv:1910.07467) of each row, with gain and bias. */
+/* layernorm (Ba, Kiros, Hinton 2016, arXiv:1607.06450), rmsnorm (Zhang,
+ * Sennrich 2019, arXiv:1910.07467), scalenorm (Nguyen, Salazar 2019,
+ * arXiv:1910.05895: one learned length) and l2norm (unit length, no parameter)
+ * of each row. The usual convention runs in the kernels, any other in
+ * norm_rows.c. */
 #include "ops/op_norm.h"
 
-static bool shape(const tb_shape *in, int nin, const double *attr,
-                  tb_shape *out, const char **why)
+/* --- shape -------------------------------------------------------------- */
+
+static bool whole(double a, double most)
+{
+    return a >= 0 && a <= most && (double)(size_t)a == a;
+}
+
+static bool options(const tb_shape *in, tb_norm_family family,
+                    const double *attr, const char **why)
+{
+    double groups = attr[TB_ATTR_NORM_GROUPS];
+    if (!(attr[TB_ATTR_NORM_EPS] >= 0) || !tb_isfinite(attr[TB_ATTR_NORM_EPS]))
+        return tb_op_no(why, "eps must be a finite number, 0 or more");
+    if (!whole(attr[TB_ATTR_NORM_EPS_MODE], TB_EPS_NONE))
+        return tb_op_no(why, "there is no such eps mode");
+    if (!whole(attr[TB_ATTR_NORM_VARIANCE], TB_VARIANCE_ONEPASS_CLIPPED))
+        return tb_op_no(why, "there is no such way to compute a variance");
+    if (!whole(groups, 1e9) || (groups > 0 && in[0].width % (size_t)groups))
+        return tb_op_no(why, "the groups must divide the width");
+    if (attr[TB_ATTR_NORM_UNBIASED] == 0)
+        return true;
+    if (family != TB_FAMILY_LAYER)
+        return tb_op_no(why, "only a variance about the mean has an n-1 form");
+    if (in[0].width / (groups > 0 ? (size_t)groups : 1) < 2)
+        return tb_op_no(why, "an n-1 variance needs 2 features or more");
+    return true;
+}
+
+static bool shape_of(const tb_shape *in, int nin, tb_norm_family family,
+                     const double *attr, tb_shape *out, const char **why)
 {
     if (in[0].kind != TB_SHAPE_STREAM)
         return tb_op_no(why, "a norm applies to a stream");
-    for (int i = 1; i < nin; i++)
-        if (in[i].kind != TB_SHAPE_VECTOR || in[i].width != in[0].width)
+    if (!options(in, family, attr, why))
+        return false;
+    double groups = attr[TB_ATTR_NORM_GROUPS];
+    size_t width = in[0].width / (groups > 0 ? (size_t)groups : 1);
+    if (family == TB_FAMILY_LENGTH && nin > 1 && in[1].kind != TB_SHAPE_SCALAR)
+        return tb_op_no(why, "its length must be one scalar");
+    for (int i = 1; i < nin && family != TB_FAMILY_LENGTH; i++)
+        if (in[i].kind != TB_SHAPE_VECTOR || in[i].width != width)
             return tb_op_no(why, "gain and bias must have the width");
-    if (!(attr[TB_ATTR_NORM_EPS] >= 0) || !tb_isfinite(attr[TB_ATTR_NORM_EPS]))
-        return tb_op_no(why, "eps must be a finite number, 0 or more");
     *out = in[0];
     return true;
 }
 
-const void *tb_op_norm_gain_vector(const tb_opcall *c)
-{
-    return c->nin > 1 ? c->in[1] : NULL;
-}
+/* --- passes ------------------------------------------------------------- */
 
 /* The kernel's view of rows [from, to). */
-static tb_k_norm rows_of(const tb_opcall *c, tb_norm_kind kind, size_t from,
+static tb_k_norm rows_of(const tb_opcall *c, const tb_norm_form *f, size_t from,
                          size_t to)
 {
-    size_t d = c->out_shape.width;
-    return (tb_k_norm){.kind = kind,
-                       .x = tb_op_peek(c, c->in[0], from * d),
-                       .gain = tb_op_norm_gain_vector(c),
+    bool rms = f->family == TB_FAMILY_RMS;
+    return (tb_k_norm){.kind = rms ? TB_NORM_RMS : TB_NORM_LAYER,
+                       .x = tb_op_peek(c, c->in[0], from * f->d),
+                       .gain = c->nin > 1 ? c->in[1] : NULL,
                        .bias = c->nin > 2 ? c->in[2] : NULL,
                        .rows = to - from,
-                       .d = d,
-                       .eps = c->attr[TB_ATTR_NORM_EPS]};
+                       .d = f->d,
+                       .eps = f->eps};
 }
 
-/* saved: mean and rstd of each row */
+/* saved, of a plain form: mean and rstd of each row */
 static double *stat_of(const tb_opcall *c, size_t row)
 {
     return (double *)c->saved + 2 * row;
 }
 
-static void fwd_part(const tb_opcall *c, tb_norm_kind kind, size_t from,
-                     size_t to)
+static void fwd_part(const tb_opcall *c, tb_norm_family family, size_t from,
+                     size_t to, size_t chunk)
 {
-    tb_k_norm p = rows_of(c, kind, from, to);
+    tb_norm_form f = tb_norm_form_of(c, family);
+    if (!f.plain) {
+        tb_norm_rows_fwd(c, &f, from, to, tb_op_part(c, chunk, f.part));
+        return;
+    }
+    tb_k_norm p = rows_of(c, &f, from, to);
     c->k->norm_fwd(&p, tb_op_at(c, c->out, from * p.d), stat_of(c, from));
 }
 
 /* Each chunk sums its gain and bias gradients in its own doubles. */
-static void bwd_part(const tb_opcall *c, tb_norm_kind kind, size_t from,
+static void bwd_part(const tb_opcall *c, tb_norm_family family, size_t from,
                      size_t to, size_t chunk)
 {
-    tb_k_norm p = rows_of(c, kind, from, to);
-    double *part = tb_op_part(c, chunk, 2 * p.d);
-    memset(part, 0, 2 * p.d * sizeof *part);
+    tb_norm_form f = tb_norm_form_of(c, family);
+    double *part = tb_op_part(c, chunk, f.part);
+    memset(part, 0, 2 * f.d * sizeof *part);
+    if (!f.plain) {
+        tb_norm_rows_bwd(c, &f, from, to, part);
+        return;
+    }
+    tb_k_norm p = rows_of(c, &f, from, to);
     c->k->norm_bwd(&p, stat_of(c, from), tb_op_peek(c, c->gout, from * p.d),
                    tb_op_at(c, c->gin[0], from * p.d),
                    c->nin > 1 && c->gin[1] ? part : NULL,
                    c->nin > 2 && c->gin[2] ? part + p.d : NULL);
 }
 
-static void tan_part(const tb_opcall *c, tb_norm_kind kind, size_t from,
-                     size_t to)
+static void tan_part(const tb_opcall *c, tb_norm_family family, size_t from,
+                     size_t to, size_t chunk)
 {
-    tb_k_norm p = rows_of(c, kind, from, to);
+    tb_norm_form f = tb_norm_form_of(c, family);
+    if (!f.plain) {
+        tb_norm_rows_tan(c, &f, from, to, tb_op_part(c, chunk, f.part));
+        return;
+    }
+    tb_k_norm p = rows_of(c, &f, from, to);
     c->k->norm_tan(&p, stat_of(c, from), tb_op_peek(c, c->tin[0], from * p.d),
                    c->nin > 1 ? c->tin[1] : NULL, c->nin > 2 ? c->tin[2] : NULL,
                    tb_op_at(c, c->tout, from * p.d));
 }
 
-static void each(const tb_opcall *c, tb_range_fn fn)
+static void each(const tb_opcall *c, tb_norm_family family, tb_range_fn fn)
 {
-    tb_op_each(c, tb_op_rows(c), c->out_shape.width, fn);
+    tb_norm_form f = tb_norm_form_of(c, family);
+    tb_op_each(c, f.rows, f.d, fn);
 }
 
-static void bwd_with(const tb_opcall *c, tb_range_fn fn)
+static void bwd_with(const tb_opcall *c, tb_norm_family family, tb_range_fn fn)
 {
-    size_t d = c->out_shape.width;
-    size_t pieces = tb_op_pieces(tb_op_rows(c), d);
-    each(c, fn);
+    tb_norm_form f = tb_norm_form_of(c, family);
+    size_t pieces = tb_op_pieces(f.rows, f.d);
+    tb_op_each(c, f.rows, f.d, fn);
     for (int i = 1; i < c->nin; i++)
-        tb_op_join(c, pieces, 2 * d, (size_t)(i - 1) * d, d, c->gin[i]);
+        tb_op_join(c, pieces, f.part, (size_t)(i - 1) * f.d,
+                   c->in_shape[i].width, c->gin[i]);
 }
 
-static size_t saved(const tb_opcall *c)
+static size_t saved_of(const tb_opcall *c, tb_norm_family family)
 {
-    return tb_op_part_bytes(tb_op_rows(c), 2);
+    tb_norm_form f = tb_norm_form_of(c, family);
+    return tb_op_part_bytes(f.rows, f.nstat);
 }
 
-static size_t scratch(const tb_opcall *c)
+static size_t scratch_of(const tb_opcall *c, tb_norm_family family)
 {
-    size_t d = c->out_shape.width;
-    return tb_op_part_bytes(tb_op_pieces(tb_op_rows(c), d), 2 * d + 2);
+    tb_norm_form f = tb_norm_form_of(c, family);
+    return tb_op_part_bytes(tb_op_pieces(f.rows, f.d), f.part);
 }
 
-/* No variance (RMS: no length), or so little that it is lost below the smallest
- * double. A row with a NaN or infinity has another trouble. */
-static bool degenerate(const tb_opcall *c, size_t row)
+/* --- rows without a value ----------------------------------------------- */
+
+/* A row with a NaN or infinity has another trouble. */
+static bool finite_row(const tb_opcall *c, size_t at, size_t d)
 {
-    size_t d = c->out_shape.width;
     for (size_t i = 0; i < d; i++)
-        if (!tb_isfinite(tb_op_get(c, c->in[0], row * d + i)))
+        if (!tb_isfinite(tb_op_get(c, c->in[0], at + i)))
             return false;
-    return !tb_isfinite(stat_of(c, row)[1]);
+    return true;
 }
 
-static const char *check_rows(const tb_opcall *c, size_t *row)
+/* No variance (RMS: no length), or so little that it is lost below the
+ * smallest double; or a one-pass variance that came out negative. */
+static const char *check_rows(const tb_opcall *c, tb_norm_family family,
+                              size_t *row)
 {
-    if (c->attr[TB_ATTR_NORM_EPS] > 0)
+    tb_norm_form f = tb_norm_form_of(c, family);
+    if (f.eps > 0 && f.variance != TB_VARIANCE_ONEPASS)
         return NULL;
-    for (size_t r = 0; r < tb_op_rows(c); r++)
-        if (degenerate(c, r)) {
-            *row = r;
-            return "zero variance with eps = 0";
-        }
+    for (size_t r = 0; r < f.rows; r++) {
+        double rstd = ((const double *)c->saved)[f.nstat * r + 1];
+        if (tb_isfinite(rstd) || !finite_row(c, r * f.d, f.d))
+            continue;
+        *row = r / (f.rows / tb_op_rows(c));
+        return f.eps > 0 ? "one-pass variance below 0"
+                         : "zero variance with eps = 0";
+    }
     return NULL;
 }
 
-#define NORM(kind, label, sign)                                                \
+/* --- rows of the table -------------------------------------------------- */
+
+/* `least`, `most`: inputs */
+#define NORM(label, family, sign, least, most, later)                          \
+    static bool label##_shape(const tb_shape *in, int nin, const double *attr, \
+                              tb_shape *out, const char **why)                 \
+    {                                                                          \
+        return shape_of(in, nin, family, attr, out, why);                      \
+    }                                                                          \
     static void label##_fwd_range(const tb_opcall *c, size_t from, size_t to,  \
                                   size_t chunk)                                \
     {                                                                          \
-        (void)chunk;                                                           \
-        fwd_part(c, kind, from, to);                                           \
+        fwd_part(c, family, from, to, chunk);                                  \
     }                                                                          \
     static void label##_bwd_range(const tb_opcall *c, size_t from, size_t to,  \
                                   size_t chunk)                                \
     {                                                                          \
-        bwd_part(c, kind, from, to, chunk);                                    \
+        bwd_part(c, family, from, to, chunk);                                  \
     }                                                                          \
     static void label##_tan_range(const tb_opcall *c, size_t from, size_t to,  \
                                   size_t chunk)                                \
     {                                                                          \
-        (void)chunk;                                                           \
-        tan_part(c, kind, from, to);                                           \
+        tan_part(c, family, from, to, chunk);                                  \
     }                                                                          \
     static void label##_fwd(const tb_opcall *c)                                \
     {                                                                          \
-        each(c, label##_fwd_range);                                            \
+        each(c, family, label##_fwd_range);                                    \
     }                                                                          \
     static void label##_bwd(const tb_opcall *c)                                \
     {                                                                          \
-        bwd_with(c, label##_bwd_range);                                        \
+        bwd_with(c, family, label##_bwd_range);                                \
     }                                                                          \
     static void label##_tan(const tb_opcall *c)                                \
     {                                                                          \
-        each(c, label##_tan_range);                                            \
+        each(c, family, label##_tan_range);                                    \
+    }                                                                          \
+    static size_t label##_saved(const tb_opcall *c)                            \
+    {                                                                          \
+        return saved_of(c, family);                                            \
+    }                                                                          \
+    static size_t label##_scratch(const tb_opcall *c)                          \
+    {                                                                          \
+        return scratch_of(c, family);                                          \
     }                                                                          \
     static void label##_gain(const tb_opcall *c, double *rms, double *max)     \
     {                                                                          \
-        tb_op_norm_gain(c, kind, rms, max);                                    \
+        tb_op_norm_gain(c, family, rms, max);                                  \
     }                                                                          \
     static const char *label##_check(const tb_opcall *c, size_t *row)          \
     {                                                                          \
-        return check_rows(c, row);                                             \
+        return check_rows(c, family, row);                                     \
     }                                                                          \
     const tb_op tb_op_##label = {                                              \
         .name = #label,                                                        \
         .symbol = sign,                                                        \
-        .min_in = 1,                                                           \
-        .max_in = 3,                                                           \
+        .min_in = least,                                                       \
+        .max_in = most,                                                        \
         .nattr = 1,                                                            \
-        .attr_name = {"eps"},                                                  \
+        .noption = 4,                                                          \
+        .attr_name = {"eps", "eps_mode", "variance", "unbiased", "groups"},    \
         .lane = TB_LANE_TOLL,                                                  \
         .jac = TB_JAC_SYMBOL,                                                  \
         .needs = TB_NEED_IN(0) | TB_NEED_IN(1),                                \
-        .shape = shape,                                                        \
-        .saved = saved,                                                        \
-        .scratch = scratch,                                                    \
+        .shape = label##_shape,                                                \
+        .saved = label##_saved,                                                \
+        .scratch = label##_scratch,                                            \
         .fwd = label##_fwd,                                                    \
         .bwd = label##_bwd,                                                    \
         .tan = label##_tan,                                                    \
         .gain = label##_gain,                                                  \
         .check = label##_check,                                                \
+        .draft = later,                                                        \
     };
 
-NORM(TB_NORM_LAYER, layernorm, "LN")
-NORM(TB_NORM_RMS, rmsnorm, "RMS")
+NORM(layernorm, TB_FAMILY_LAYER, "LN", 1, 3, false)
+NORM(rmsnorm, TB_FAMILY_RMS, "RMS", 1, 3, false)
+NORM(scalenorm, TB_FAMILY_LENGTH, "SN", 2, 2, true)
+NORM(l2norm, TB_FAMILY_LENGTH, "L2", 1, 1, true)

@@ -21,10 +21,10 @@ static bool measure(tb_step *s, tb_dtype dtype)
 {
     const tb_opcall *c = &s->call;
     tb_shape shape = c->out_shape;
-    size_t rows = c->batch * c->time, n = 1;
-    bool fits = true;
+    size_t rows, n = 1;
+    bool fits = tb_mul(c->batch, c->time, &rows);
     if (shape.kind == TB_SHAPE_STREAM)
-        fits = tb_mul(rows, shape.width, &n);
+        fits = fits && tb_mul(rows, shape.width, &n);
     else if (shape.kind == TB_SHAPE_MATRIX)
         fits = tb_mul(shape.height, shape.width, &n);
     else if (shape.kind == TB_SHAPE_TOKENS)
@@ -51,6 +51,11 @@ bool tb_plan_leaf(const tb_plan *p, int node)
 bool tb_plan_stops(const tb_op *op)
 {
     return op->alias && op->jac == TB_JAC_ZERO;
+}
+
+bool tb_plan_data(const tb_op *op, int i)
+{
+    return (op->data & TB_NEED_IN(i)) != 0;
 }
 
 bool tb_plan_through(const tb_plan *p, int node, int i)
@@ -91,6 +96,39 @@ static tb_status check_inputs(tb_ctx *ctx, const tb_plan *p, int node)
     return TB_OK;
 }
 
+static bool has_rows(tb_shape s)
+{
+    return s.kind == TB_SHAPE_STREAM || s.kind == TB_SHAPE_TOKENS;
+}
+
+/* The time of a value: a leaf's own, else that of the first operand that has
+ * one. Two times in one call are the op's business (attention), or wrong. */
+static tb_status find_times(tb_ctx *ctx, const tb_plan_spec *spec, tb_plan *p,
+                            int node)
+{
+    const tb_graph *g = p->graph;
+    tb_opcall *c = &p->steps[node].call;
+    const tb_op *op = g->nodes[node].op;
+    int first = -1;
+    for (int i = 0; tb_plan_leaf(p, node) && i < g->ninputs; i++)
+        if (g->inputs[i] == node && spec->input_time && spec->input_time[i])
+            c->time = spec->input_time[i];
+    for (int i = c->nin - 1; i >= 0; i--) {
+        c->in_time[i] = p->steps[g->nodes[node].in[i]].call.time;
+        first = has_rows(c->in_shape[i]) ? i : first;
+    }
+    c->time = first < 0 ? c->time : c->in_time[first];
+    for (int i = first + 1; i < c->nin && first >= 0 && !op->fit; i++)
+        if (has_rows(c->in_shape[i]) && c->in_time[i] != c->time)
+            return TB_FAIL(ctx, TB_ERR_SHAPE,
+                           "%s: %s: streams of %zu and %zu tokens", p->name,
+                           op->name, c->time, c->in_time[i]);
+    const char *why = op->fit ? op->fit(c) : NULL;
+    if (why)
+        return TB_FAIL(ctx, TB_ERR_SHAPE, "%s: %s: %s", p->name, op->name, why);
+    return TB_OK;
+}
+
 /* The part of a call that no run changes. Attributes are those the node
  * holds: sizes may depend on them, so they must not vary by layer there. */
 static tb_status describe(tb_ctx *ctx, const tb_plan_spec *spec, tb_plan *p,
@@ -110,6 +148,7 @@ static tb_status describe(tb_ctx *ctx, const tb_plan_spec *spec, tb_plan *p,
     for (int i = 0; i < TB_OP_ATTRS; i++)
         s->call.attr[i] = n->attr[i].value;
     TB_TRY(check_shape(ctx, p, node));
+    TB_TRY(find_times(ctx, spec, p, node));
     if (!measure(s, spec->dtype))
         return TB_FAIL(ctx, TB_ERR_MEMORY, "%s: %s is too large", p->name,
                        n->op->name);

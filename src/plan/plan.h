@@ -14,6 +14,8 @@ enum { TB_PASS_BWD = 1, TB_PASS_TAN = 2, TB_PASS_KEEP = 4 };
 typedef struct tb_plan_spec {
     const tb_graph *graph;
     size_t batch, time;
+    const size_t *input_time; /* per graph input (a memory has its own); NULL,
+                                 or 0: time */
     tb_dtype dtype;
     unsigned passes;  /* KEEP: every value stays readable after forward */
     const char *name; /* for messages: "layer", "stem", "eval" */
@@ -78,6 +80,15 @@ tb_status tb_plan_backward(tb_ctx *ctx, const tb_run *r, const tb_bwd *b);
  * output, overwritten. Needs TB_PASS_TAN and a forward. */
 tb_status tb_plan_tangent(tb_ctx *ctx, const tb_run *r, const void *const *tin,
                           const void *const *tparams, void *const *tout);
+
+/** tb_plan_update - after the forward, and the backward if there was one, of
+ * a training step: moves the running statistics (tb_op.update). `buffers` are
+ * the run's params, writable; only those that an op calls its state are
+ * written. Needs a plan with passes. */
+tb_status tb_plan_update(tb_ctx *ctx, const tb_run *r, void *const *buffers);
+/** tb_plan_state - is this parameter a running statistic: no gradient, no
+ * decay, not for the optimizer? */
+bool tb_plan_state(const tb_plan *p, int param);
 
 /** tb_plan_value - where a node's value is after forward, NULL if it was not
  * kept; with TB_PASS_KEEP every node has one. */

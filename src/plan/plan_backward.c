@@ -123,7 +123,8 @@ static void mark(const pass *a, int node)
     if (node == a->lo || !passes_back(a, n->op))
         return;
     for (int i = 0; i < n->nin; i++)
-        g->reach = g->reach || a->grad[n->in[i]].reach;
+        g->reach =
+            g->reach || (a->grad[n->in[i]].reach && !tb_plan_data(n->op, i));
 }
 
 static void seed(const pass *a, int node, const void *gout)
@@ -155,7 +156,7 @@ static void back_node(const pass *a, int node)
     bool any = false;
     for (int i = 0; i < n->nin; i++) {
         int in = n->in[i];
-        if (!a->grad[in].reach)
+        if (!a->grad[in].reach || tb_plan_data(n->op, i))
             continue;
         if (tb_plan_through(a->p, node, i)) {
             add_term(a, in, gout, a->p->steps[in].borrows);

@@ -73,6 +73,9 @@ bool tb_plan_leaf(const tb_plan *p, int node);
  * have no Jacobian in the streams and still pass to a parameter: embed.) */
 bool tb_plan_stops(const tb_op *op);
 
+/** tb_plan_data - input i of this op has no derivative: a mask. */
+bool tb_plan_data(const tb_op *op, int i);
+
 /** tb_plan_through - input i of this node gets the node's gradient as it is:
  * a sum of terms that look like it. */
 bool tb_plan_through(const tb_plan *p, int node, int i);

@@ -75,25 +75,11 @@ void tb_plan_call(tb_ctx *ctx, const tb_run *r, int node, bool forward,
 
 /* --- forward ------------------------------------------------------------ */
 
-/* An op may have no value only where its eps is 0; one without eps always
- * says. */
-static bool may_have_no_value(const tb_op *op, const tb_opcall *c)
-{
-    if (!op->check)
-        return false;
-    for (int i = 0; i < op->nattr; i++)
-        if (tb_streq(op->attr_name[i], "eps"))
-            return c->attr[i] == 0;
-    return true;
-}
-
 static tb_status check_value(tb_ctx *ctx, const tb_run *r, const tb_op *op,
                              const tb_opcall *c)
 {
     size_t row = 0;
-    if (!may_have_no_value(op, c))
-        return TB_OK;
-    const char *reason = op->check(c, &row);
+    const char *reason = op->check ? op->check(c, &row) : NULL;
     if (!reason)
         return TB_OK;
     return TB_FAIL(ctx, TB_ERR_INPUT, "%s: %s: %s at row %zu (rows from 1)",
@@ -167,14 +153,14 @@ static const void *node_tangent(tb_ctx *ctx, const tan_pass *a, int node)
     bool moves = false;
     tb_opcall c;
     for (int i = 0; i < n->nin; i++)
-        moves = moves || a->t[n->in[i]];
+        moves = moves || (a->t[n->in[i]] && !tb_plan_data(n->op, i));
     if (!moves || tb_plan_stops(n->op) || !n->op->tan)
         return NULL;
     if (n->op->alias)
         return a->t[n->in[0]];
     tb_plan_call(ctx, a->r, node, false, &c);
     for (int i = 0; i < n->nin; i++)
-        c.tin[i] = a->t[n->in[i]];
+        c.tin[i] = tb_plan_data(n->op, i) ? NULL : a->t[n->in[i]];
     c.tout = tan_storage(a, node);
     n->op->tan(&c);
     return c.tout;
@@ -209,6 +195,49 @@ tb_status tb_plan_tangent(tb_ctx *ctx, const tb_run *r, const void *const *tin,
             tb_plan_leaf(p, n) ? leaf_tangent(&a, n) : node_tangent(ctx, &a, n);
         give_tangent(&a, n);
     }
+    return TB_OK;
+}
+
+/* --- running statistics ------------------------------------------------- */
+
+static bool is_state(const tb_node *n, int i)
+{
+    return (n->op->state & TB_NEED_IN(i)) != 0;
+}
+
+bool tb_plan_state(const tb_plan *p, int param)
+{
+    for (int n = 0; n < p->graph->nnodes; n++)
+        for (int i = 0; i < p->graph->nodes[n].nin; i++)
+            if (is_state(&p->graph->nodes[n], i) &&
+                p->graph->nodes[n].in[i] == p->graph->params[param].node)
+                return true;
+    return false;
+}
+
+static void update_node(tb_ctx *ctx, const tb_run *r, int node,
+                        void *const *buffers)
+{
+    const tb_node *n = &r->plan->graph->nodes[node];
+    tb_opcall c;
+    tb_plan_call(ctx, r, node, false, &c);
+    for (int i = 0; i < n->nin; i++) {
+        const tb_step *s = root_of(r->plan, n->in[i]);
+        if (is_state(n, i) && s->place == TB_PLACE_PARAM)
+            c.state[i] = buffers[s->slot];
+    }
+    n->op->update(&c);
+}
+
+tb_status tb_plan_update(tb_ctx *ctx, const tb_run *r, void *const *buffers)
+{
+    const tb_plan *p = r->plan;
+    if (!p->passes)
+        return TB_FAIL(ctx, TB_ERR_ARG, "%s: planned without its values kept",
+                       p->name);
+    for (int n = 0; n < p->graph->nnodes; n++)
+        if (p->graph->nodes[n].op->update)
+            update_node(ctx, r, n, buffers);
     return TB_OK;
 }
 

@@ -12,6 +12,7 @@
 typedef struct variant {
     const char *op;
     size_t batch, time;
+    size_t in_time[TB_OP_INPUTS]; /* 0: time */
     int nin;
     tb_shape in[TB_OP_INPUTS];
     double attr[TB_OP_ATTRS];
@@ -20,9 +21,11 @@ typedef struct variant {
 } variant;
 
 enum {
-    V_FROZEN = 1, /* stop: the derivative is 0 by decree */
+    V_FROZEN = 1, /* part of the value is held: differences see more */
     V_BIG = 2,    /* several chunks; too large for differences */
-    V_IGNORE = 4  /* some targets are -1 */
+    V_IGNORE = 4, /* some targets are -1 */
+    V_APPROX = 8, /* bwd is a paper's rule, not the derivative */
+    V_OWN = 16    /* float differs from double by design */
 };
 
 #define STREAM(w)                                                              \
@@ -51,13 +54,15 @@ typedef struct bed {
     tb_dtype type;
     tb_opcall c; /* in, out, saved, scratch set; the rest per pass */
     size_t n[TB_OP_INPUTS], nout, saved_bytes, scratch_bytes;
+    unsigned data; /* inputs without a derivative */
     void *x[TB_OP_INPUTS], *t[TB_OP_INPUTS], *g[TB_OP_INPUTS];
     void *y, *ty, *gy;
 } bed;
 
 static inline bool bed_moves(const bed *b, int i)
 {
-    return i < b->c.nin && b->c.in_shape[i].kind != TB_SHAPE_TOKENS;
+    return i < b->c.nin && b->c.in_shape[i].kind != TB_SHAPE_TOKENS &&
+           !(b->data & TB_NEED_IN(i));
 }
 
 /* One bit per input that has a gradient. */
@@ -94,9 +99,22 @@ static inline void bed_fill_tokens(tb_test *T, const variant *v, int32_t *x,
     }
 }
 
+/* A mask of 0 and 1; running statistics: something above 0. */
+static inline void bed_fill_data(tb_test *T, const bed *b, const variant *v,
+                                 int i)
+{
+    bool vector = v->in[i].kind == TB_SHAPE_VECTOR;
+    for (size_t j = 0; j < b->n[i]; j++) {
+        double u = tb_test_uniform(T);
+        tb_test_set(b->type, b->x[i], j,
+                    vector ? (double)(float)(u + 0.5) : (double)(u < 0.7));
+    }
+}
+
 static inline void bed_open_input(tb_test *T, bed *b, const variant *v, int i)
 {
-    b->n[i] = tb_shape_count(v->in[i], v->batch, v->time);
+    size_t time = v->in_time[i] ? v->in_time[i] : v->time;
+    b->n[i] = tb_shape_count(v->in[i], v->batch, time);
     if (v->in[i].kind == TB_SHAPE_TOKENS) {
         b->x[i] = tb_test_guarded(T, b->n[i] * sizeof(int32_t));
         bed_fill_tokens(T, v, b->x[i], b->n[i]);
@@ -105,8 +123,11 @@ static inline void bed_open_input(tb_test *T, bed *b, const variant *v, int i)
     b->x[i] = bed_buffer(T, b->type, b->n[i]);
     b->t[i] = bed_buffer(T, b->type, b->n[i]);
     b->g[i] = bed_buffer(T, b->type, b->n[i]);
-    bed_fill(T, b->type, b->x[i], b->n[i]);
     bed_fill(T, b->type, b->t[i], b->n[i]);
+    if (b->data & TB_NEED_IN(i))
+        bed_fill_data(T, b, v, i);
+    else
+        bed_fill(T, b->type, b->x[i], b->n[i]);
 }
 
 /* False, and a failed test, if there is no such op or the shapes are bad.
@@ -114,7 +135,8 @@ static inline void bed_open_input(tb_test *T, bed *b, const variant *v, int i)
 static inline bool bed_open(tb_test *T, bed *b, const variant *v, tb_dtype type)
 {
     const char *why = "";
-    *b = (bed){.op = tb_op_find(v->op), .type = type};
+    *b = (bed){.op = tb_op_row(v->op), .type = type};
+    b->data = b->op ? b->op->data : 0;
     b->c = (tb_opcall){.ctx = T->ctx,
                        .k = tb_kern_get(T->ctx, type),
                        .batch = v->batch,
@@ -122,6 +144,7 @@ static inline bool bed_open(tb_test *T, bed *b, const variant *v, tb_dtype type)
                        .nin = v->nin,
                        .rng = tb_rng_make(7, "test")};
     memcpy(b->c.in_shape, v->in, sizeof v->in);
+    memcpy(b->c.in_time, v->in_time, sizeof v->in_time);
     memcpy(b->c.attr, v->attr, sizeof v->attr);
     if (!b->op ||
         !b->op->shape(v->in, v->nin, v->attr, &b->c.out_shape, &why)) {
@@ -130,6 +153,11 @@ static inline bool bed_open(tb_test *T, bed *b, const variant *v, tb_dtype type)
     }
     for (int i = 0; i < v->nin; i++)
         bed_open_input(T, b, v, i);
+    why = b->op->fit ? b->op->fit(&b->c) : NULL;
+    if (why) {
+        tb_test_fail(T, __FILE__, __LINE__, "%s: %s", v->op, why);
+        return false;
+    }
     b->nout = tb_shape_count(b->c.out_shape, v->batch, v->time);
     b->c.out = b->y = bed_buffer(T, type, b->nout);
     b->ty = bed_buffer(T, type, b->nout);
@@ -188,7 +216,8 @@ static inline void bed_clear_gradients(const bed *b)
             memset(b->g[i], 0, b->n[i] * tb_dtype_size(b->type));
 }
 
-/* Gradients of the inputs in `mask`, added to what is there. */
+/* Gradients of the inputs in `mask`, added to what is there. Data gets none,
+ * whoever asks. */
 static inline void bed_bwd_add(const bed *b, unsigned mask)
 {
     tb_opcall c = bed_later_call(b);

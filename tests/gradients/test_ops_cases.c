@@ -162,6 +162,161 @@ TB_TEST(norm_is_per_token)
     TB_SAME(T, b.y, first, sizeof first);
 }
 
+/* --- norms, conventions ------------------------------------------------- */
+
+static bool open_form(tb_test *T, bed *b, const char *op, size_t d,
+                      tb_dtype type, double eps, double mode, double variance,
+                      double unbiased)
+{
+    const variant v = {.op = op,
+                       .batch = 1,
+                       .time = 1,
+                       .nin = tb_streq(op, "scalenorm") ? 2 : 1,
+                       .in = {STREAM(d), SCALAR},
+                       .attr = {eps, mode, variance, unbiased}};
+    return bed_open(T, b, &v, type);
+}
+
+/* One row through a norm; its first value. */
+static double first_of(tb_test *T, const char *op, const double *x, size_t d,
+                       double eps, double mode, double unbiased)
+{
+    bed b;
+    if (!open_form(T, &b, op, d, TB_F64, eps, mode, 0, unbiased))
+        return nan_value();
+    bed_put(&b, b.x[0], x, d);
+    if (b.c.nin > 1)
+        bed_set_all(&b, b.x[1], 1, 2);
+    bed_fwd(&b);
+    return bed_get(&b, b.y, 0);
+}
+
+/* C001: where eps stands and what the variance divides by */
+TB_TEST(conventions_of_a_layernorm)
+{
+    const double x[] = {1, 0, 0, 0};
+    double sd = 0.5, var = 0.1875, c = 0.75;
+    const char *const ln = "layernorm";
+    TB_NEAR(T, first_of(T, ln, x, 4, 1e-5, 0, 0), 1.7320046, 1e-7);
+    TB_NEAR(T, first_of(T, ln, x, 4, 1e-5, TB_EPS_INSIDE, 1),
+            c / tb_sqrt(0.25 + 1e-5), 1e-14);
+    TB_NEAR(T, first_of(T, ln, x, 4, 1e-6, TB_EPS_OUTSIDE, 1), 1.499997, 1e-7);
+    TB_NEAR(T, first_of(T, ln, x, 4, 0.1, TB_EPS_OUTSIDE, 0),
+            c / (tb_sqrt(var) + 0.1), 1e-14);
+    TB_NEAR(T, first_of(T, ln, x, 4, 3, TB_EPS_CLAMP, 0), 2 * c / 3, 1e-14);
+    TB_NEAR(T, first_of(T, ln, x, 4, 3, TB_EPS_CLAMP_SQUARE, 0),
+            2 * c / tb_sqrt(3), 1e-14);
+    TB_NEAR(T, first_of(T, ln, x, 4, 0.1, TB_EPS_CLAMP, 0), c / tb_sqrt(var),
+            1e-14);
+    TB_NEAR(T, first_of(T, ln, x, 4, 3, TB_EPS_NONE, 1), c / sd, 1e-14);
+    TB_NEAR(T, first_of(T, ln, x, 4, 3, TB_EPS_DTYPE, 0),
+            c / tb_sqrt(var + 0x1p-52), 1e-14);
+}
+
+/* x-transformers: x / max(|x|, eps) times a length, or sqrt(d) (rmsnorm). */
+TB_TEST(conventions_of_a_length)
+{
+    const double x[] = {3, 4}, tiny[] = {3e-7, 4e-7};
+    TB_NEAR(T, first_of(T, "scalenorm", x, 2, 1e-5, 0, 0), 1.2, 1e-15);
+    TB_NEAR(T, first_of(T, "scalenorm", tiny, 2, 1e-5, 0, 0), 0.06, 1e-15);
+    TB_NEAR(T, first_of(T, "scalenorm", x, 2, 1, TB_EPS_OUTSIDE, 0), 1, 1e-15);
+    TB_NEAR(T, first_of(T, "l2norm", x, 2, 1e-5, 0, 0), 0.6, 1e-15);
+    TB_NEAR(T, first_of(T, "l2norm", x, 2, 0, TB_EPS_NONE, 0), 0.6, 1e-15);
+    TB_NEAR(T, first_of(T, "rmsnorm", tiny, 2, 1e-5, TB_EPS_CLAMP, 0),
+            0.03 * tb_sqrt(2), 1e-15);
+    TB_NEAR(T, first_of(T, "rmsnorm", x, 2, 1e-5, TB_EPS_CLAMP, 0),
+            0.6 * tb_sqrt(2), 1e-15);
+}
+
+/* C004: one pass in float turns 256 times 1234 into a variance of -3.25; our
+ * own two passes, and one clipped pass, give 0. */
+TB_TEST(one_pass_variance)
+{
+    const double how[] = {TB_VARIANCE_TWOPASS, TB_VARIANCE_ONEPASS,
+                          TB_VARIANCE_ONEPASS_CLIPPED};
+    for (size_t k = 0; k < 3; k++) {
+        size_t row = 9;
+        bed b;
+        TB_REQUIRE(
+            T, open_form(T, &b, "layernorm", 256, TB_F32, 1e-5, 0, how[k], 0));
+        bed_set_all(&b, b.x[0], 256, 1234);
+        bed_fwd(&b);
+        double y = bed_get(&b, b.y, 7);
+        TB_CHECK(T, k == 1 ? y != y : y == 0);
+        const char *why = check_of(&b, &row);
+        TB_CHECK(T, (why != NULL) == (k == 1));
+        if (k == 1)
+            TB_STR(T, why, "one-pass variance below 0");
+    }
+}
+
+/* C009: eps and statistics in double, whatever the storage type */
+TB_TEST(small_eps_survives)
+{
+    const double eps[] = {1e-12, 2e-8};
+    const double modes[] = {TB_EPS_INSIDE, TB_EPS_OUTSIDE, TB_EPS_CLAMP,
+                            TB_EPS_CLAMP_SQUARE, TB_EPS_DTYPE};
+    for (size_t e = 0; e < TB_LEN(eps); e++)
+        for (size_t m = 0; m < TB_LEN(modes); m++)
+            for (int v = 0; v < 2; v++) {
+                bed b;
+                TB_REQUIRE(T, open_form(T, &b, "layernorm", 10, TB_F32, eps[e],
+                                        modes[m], 0, 0));
+                bed_set_all(&b, b.x[0], 10, v ? 7 : 0);
+                bed_fwd(&b);
+                bed_bwd(&b, 1);
+                for (size_t i = 0; i < 10; i++) {
+                    TB_CHECK(T, bed_get(&b, b.y, i) == 0);
+                    TB_CHECK(T, tb_isfinite(bed_get(&b, b.g[0], i)));
+                }
+            }
+}
+
+/* eps = 0 by any name: a row without length has no value */
+TB_TEST(no_eps_by_any_name)
+{
+    const char *const ops[] = {"layernorm", "rmsnorm", "l2norm"};
+    for (size_t k = 0; k < TB_LEN(ops); k++)
+        for (double mode = 0; mode <= TB_EPS_NONE; mode++) {
+            double eps = mode == TB_EPS_NONE ? 1 : 0;
+            size_t row = 9;
+            bed b;
+            TB_REQUIRE(T, open_form(T, &b, ops[k], 3, TB_F64, eps, mode, 0, 0));
+            bed_set_all(&b, b.x[0], 3, 0);
+            bed_fwd(&b);
+            const char *why = check_of(&b, &row);
+            if (mode == TB_EPS_DTYPE)
+                TB_CHECK(T, why == NULL);
+            else
+                TB_STR(T, why, "zero variance with eps = 0");
+        }
+}
+
+/* A norm per head is the norm of each head's part. */
+TB_TEST(groups_are_rows)
+{
+    const variant whole = {.op = "rmsnorm",
+                           .batch = 2,
+                           .time = 2,
+                           .nin = 2,
+                           .in = {STREAM(6), VECTOR(3)},
+                           .attr = {1e-5, 0, 0, 0, 2}};
+    variant parts = whole;
+    parts.time = 4;
+    parts.in[0].width = 3;
+    parts.attr[TB_ATTR_NORM_GROUPS] = 0;
+    uint64_t draws = T->draws;
+    double a_rms, a_max, b_rms, b_max;
+    bed a, b;
+    TB_REQUIRE(T, bed_open(T, &a, &whole, TB_F32));
+    T->draws = draws;
+    TB_REQUIRE(T, bed_open(T, &b, &parts, TB_F32));
+    gain_of(&a, &a_rms, &a_max);
+    gain_of(&b, &b_rms, &b_max);
+    TB_SAME(T, a.y, b.y, a.nout * sizeof(float));
+    TB_CHECK(T, a_rms == b_rms && a_max == b_max);
+}
+
 /* --- norms, backward ---------------------------------------------------- */
 
 /* C013: one feature gives exactly the bias and no gradient but the bias's */
@@ -345,11 +500,27 @@ static double largest_singular(size_t d, double j[WIDEST][WIDEST])
     return tb_sqrt(top);
 }
 
-/* `gain` against the Jacobian written out, for every width and eps. */
+/* `gain` against the Jacobian written out, row by row. */
+static void compare_gain(tb_test *T, bed *b, size_t rows, size_t d, double tol)
+{
+    double j[WIDEST][WIDEST], square = 0, top = 0, rms, max;
+    for (size_t r = 0; r < rows; r++) {
+        jacobian(b, r, d, j);
+        double s = largest_singular(d, j);
+        top = s > top ? s : top;
+        for (size_t i = 0; i < d; i++)
+            for (size_t c = 0; c < d; c++)
+                square += j[i][c] * j[i][c];
+    }
+    gain_of(b, &rms, &max);
+    TB_NEAR(T, rms, tb_sqrt(square / (double)(rows * d)), tol);
+    TB_NEAR(T, top > 0 ? max / top : max + 1, 1, tol);
+}
+
+/* For every width and eps. */
 static void check_gain(tb_test *T, const char *op, size_t d, double eps,
                        int nin, int constant)
 {
-    double j[WIDEST][WIDEST], square = 0, top = 0, rms, max;
     size_t rows = 3;
     bed b;
     TB_REQUIRE(T, open_norm(T, &b, op, rows, d, nin, eps, TB_F64));
@@ -360,17 +531,7 @@ static void check_gain(tb_test *T, const char *op, size_t d, double eps,
     bed_set_all(&b, b.x[0], d, eps > 0 ? 2.5 : 0); /* row 0: no variance */
     if (eps == 0)
         bed_fill(T, TB_F64, b.x[0], d);
-    for (size_t r = 0; r < rows; r++) {
-        jacobian(&b, r, d, j);
-        double s = largest_singular(d, j);
-        top = s > top ? s : top;
-        for (size_t i = 0; i < d; i++)
-            for (size_t c = 0; c < d; c++)
-                square += j[i][c] * j[i][c];
-    }
-    gain_of(&b, &rms, &max);
-    TB_NEAR(T, rms, tb_sqrt(square / (double)(rows * d)), 1e-9);
-    TB_NEAR(T, top > 0 ? max / top : max + 1, 1, 1e-9);
+    compare_gain(T, &b, rows, d, 1e-9);
 }
 
 TB_TEST(gain_is_that_of_the_jacobian)
@@ -385,6 +546,61 @@ TB_TEST(gain_is_that_of_the_jacobian)
                 if (eps[e] > 0 || d > 1)
                     check_gain(T, "rmsnorm", d, eps[e], how ? 2 : 1, how == 2);
             }
+}
+
+/* The same in every convention: eps that matters and eps that does not. */
+TB_TEST(gain_in_every_convention)
+{
+    const char *const ops[] = {"layernorm", "rmsnorm", "scalenorm", "l2norm"};
+    const double eps[] = {1e-3, 1.5, 40};
+    for (size_t n = 0; n < 4 * 3 * 5 * 3 * 2 * 6; n++) {
+        size_t op = n % 4, e = n / 4 % 3, mode = n / 12 % 5 + 1;
+        size_t how = n / 60 % 3, unbiased = n / 180 % 2, d = n / 360 % 6 + 3;
+        const variant v = {
+            .op = ops[op],
+            .batch = 1,
+            .time = 3,
+            .nin = op == 3 ? 1 : 2,
+            .in = {STREAM(d), op < 2 ? (tb_shape)VECTOR(d) : (tb_shape)SCALAR},
+            .attr = {eps[e], (double)mode, (double)how,
+                     op == 0 ? (double)unbiased : 0}};
+        bed b;
+        TB_REQUIRE(T, bed_open(T, &b, &v, TB_F64));
+        compare_gain(T, &b, 3, d, 1e-9);
+    }
+}
+
+/* A variance that lost its digits: kappa leaves 0 .. 1. In double, too. */
+TB_TEST(gain_of_a_bad_variance)
+{
+    double worst = 1;
+    for (int i = 0; i < 200; i++) {
+        const variant v = {.op = "rmsnorm",
+                           .batch = 1,
+                           .time = 1,
+                           .nin = 1 + i % 2,
+                           .in = {STREAM(6), VECTOR(6)},
+                           .attr = {0, TB_EPS_NONE, TB_VARIANCE_ONEPASS}};
+        bed b;
+        TB_REQUIRE(T, bed_open(T, &b, &v, TB_F64));
+        bed_fwd(&b);
+        /* as if the sum of squares had come out otherwise */
+        double *stat = b.c.saved;
+        stat[2] = 3 * tb_test_normal(T);
+        worst = stat[2] < worst ? stat[2] : worst;
+        double j[WIDEST][WIDEST], rms, max;
+        for (size_t col = 0; col < 6; col++) {
+            bed_set_all(&b, b.t[0], 6, 0);
+            bed_put(&b, (double *)b.t[0] + col, (const double[]){1}, 1);
+            bed_tan(&b, 1);
+            for (size_t r = 0; r < 6; r++)
+                j[r][col] = bed_get(&b, b.ty, r);
+        }
+        tb_opcall c = bed_call(&b);
+        b.op->gain(&c, &rms, &max);
+        TB_NEAR(T, max / largest_singular(6, j), 1, 1e-9);
+    }
+    TB_CHECK(T, worst < -1);
 }
 
 TB_TEST(gain_in_closed_form)
@@ -776,6 +992,14 @@ TB_TEST(shapes_that_cannot_be_meant)
         {"affine", 1, {TOKENS}, {2, 0}, "token"},
         {"layernorm", 1, {VECTOR(4)}, {1e-5}, "applies to a stream"},
         {"layernorm", 2, {STREAM(4), VECTOR(3)}, {1e-5}, "width"},
+        {"layernorm", 1, {STREAM(4)}, {1e-5, 7}, "eps mode"},
+        {"layernorm", 1, {STREAM(4)}, {1e-5, 0, 3}, "variance"},
+        {"layernorm", 1, {STREAM(1)}, {1e-5, 0, 0, 1}, "2 features"},
+        {"layernorm", 1, {STREAM(4)}, {1e-5, 0, 0, 0, 3}, "divide"},
+        {"layernorm", 2, {STREAM(4), VECTOR(4)}, {1e-5, 0, 0, 0, 2}, "width"},
+        {"rmsnorm", 1, {STREAM(4)}, {1e-5, 0, 0, 1}, "about the mean"},
+        {"scalenorm", 2, {STREAM(4), VECTOR(4)}, {1e-5}, "scalar"},
+        {"l2norm", 1, {SCALAR}, {1e-5}, "stream"},
         {"rmsnorm", 2, {STREAM(4), MATRIX(1, 4)}, {1e-5}, "width"},
         {"linear", 2, {STREAM(4), MATRIX(4, 3)}, {0}, "input size"},
         {"linear", 2, {STREAM(4), VECTOR(4)}, {0}, "matrix"},
@@ -801,7 +1025,7 @@ TB_TEST(shapes_that_cannot_be_meant)
         const refusal *r = &table[i];
         const char *why = "";
         tb_shape out;
-        if (tb_op_find(r->op)->shape(r->in, r->nin, r->attr, &out, &why) ||
+        if (tb_op_row(r->op)->shape(r->in, r->nin, r->attr, &out, &why) ||
             !strstr(why, r->why))
             tb_test_fail(T, __FILE__, __LINE__, "%s, row %zu: \"%s\"", r->op, i,
                          why);
