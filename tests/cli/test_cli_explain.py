@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: MIT
+"""tollbooth explain and blocks."""
+
+import os
+import sys
+import xml.etree.ElementTree as ElementTree
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from tb_cli import ROOT, add, alone, test  # noqa: E402
+
+PRE = "x = x + F(norm(x)); final: x = norm(x)"
+POST = "x = norm(x + F(x))"
+
+
+def blocks(t):
+    return t.run("blocks", "--json", rc=0).json()["blocks"]
+
+
+def explain(t, block, *more):
+    return t.run("explain", block, *more, "--json", rc=0).json()
+
+
+@test
+def blocks_are_the_files(t):
+    found = blocks(t)
+    names = [b["name"] for b in found]
+    files = []
+    for folder, _, here in os.walk(os.path.join(ROOT, "blocks")):
+        files += [f[:-6] for f in here if f.endswith(".block")]
+    t.eq(sorted(names), sorted(files))
+    for b in found:
+        t.eq(sorted(b), ["lane", "name", "source", "text"])
+        t.ok(b["source"], b["name"], "has no source")
+    table = t.run("blocks", rc=0).out
+    t.has(table, *names)
+
+
+@test
+def two_jacobians(t):
+    pre, post = explain(t, PRE), explain(t, POST)
+    t.eq(pre["jacobian"]["text"], "I + J_F(LN(x))\u00b7J_LN(x)")
+    t.eq(post["jacobian"]["text"], "J_LN(x + F(x))\u00b7(I + J_F(x))")
+    for d in (pre, post):
+        t.has(d["jacobian"]["latex"], "J_{", "\\mathrm{LN}")
+        ElementTree.fromstring(d["jacobian"]["mathml"])
+    for block, d in ((PRE, pre), (POST, post)):
+        t.has(t.run("explain", block, rc=0).out, d["jacobian"]["text"])
+        latex = t.run("explain", block, "--format", "latex", rc=0).out
+        t.has(latex, d["jacobian"]["latex"])
+    t.eq(explain(t, "pre-ln")["jacobian"]["text"], pre["jacobian"]["text"])
+    t.eq(explain(t, "post-ln")["jacobian"]["text"], post["jacobian"]["text"])
+
+
+def lane(t, block, *more):
+    d = explain(t, block, *more)["lane"]
+    return d["kind"], d["coefficient"], d["tolls_per_block"], d["final_toll"]
+
+
+@test
+def lanes(t):
+    t.eq(lane(t, "pre-ln"), ("clean", "1", 0, True))
+    t.eq(lane(t, "pre-ln-no-final"), ("clean", "1", 0, False))
+    t.eq(lane(t, "post-ln")[0:3:2], ("toll", 2))
+    t.eq(lane(t, "no-skip")[0], "none")
+    t.eq(lane(t, "x = 2*x + F(norm(x))")[:2], ("scaled", "4"))
+    t.eq(lane(t, "x = (x + F(norm(x)))/2")[:2], ("scaled", "0.25"))
+    t.eq(lane(t, "x = x - F(norm(x))")[0], "clean")
+    t.eq(lane(t, "block[l <= 2]: x = norm(x + F(x))\n"
+                 "block: x = x + F(norm(x))\n")[0], "toll")
+    d = explain(t, "block[l <= 2]: x = norm(x + F(x))\n"
+                   "block: x = x + F(norm(x))\n", "--depth", "6")["lane"]
+    t.eq([(p["from"], p["to"], p["kind"], p["tolls"]) for p in d["layers"]],
+         [(1, 2, "toll", 2), (3, 6, "clean", 0)])
+
+
+@test
+def explain_C026_same_graph(t):
+    a = explain(t, "r = x; x = norm(x); x = attn(x); x = r + x")
+    b = explain(t, "x = x + attn(norm(x))")
+    t.eq(a["jacobian"], b["jacobian"])
+    t.eq(a["lane"], b["lane"])
+    t.eq(a["parameter_count"], b["parameter_count"])
+
+
+@test
+def explain_C027_C029_findings(t):
+    codes = [f["level"] for f in explain(t, "x = norm(x); x = x + attn(x)")["lint"]]
+    t.ok(codes, "a normalised skip is found")
+    lint = explain(t, "x = attn(norm(x) + x)")["lint"]
+    t.ok([f for f in lint if "skip" in f["code"]], lint)
+    for f in lint:
+        t.eq(sorted(f), ["code", "column", "level", "line", "message"])
+        t.ok(f["level"] in ("note", "warn", "fail") and f["line"] >= 1, f)
+
+
+@test
+def no_published_block_fails(t):
+    for b in blocks(t):
+        for f in explain(t, b["name"])["lint"]:
+            t.ok(f["level"] != "fail", b["name"], f)
+
+
+def all_formats(name):
+    def run(t):
+        doc = explain(t, name)
+        t.eq(doc["block"]["name"], name)
+        t.eq(doc, t.run("explain", name, "--format", "json", rc=0).json())
+        again = explain(t, doc["block"]["text"])  # canonical text, itself
+        t.eq(again["block"]["text"], doc["block"]["text"])
+        t.eq(again["jacobian"], doc["jacobian"])
+        t.ok(t.run("explain", name, "--format", "latex", rc=0).out.strip())
+        math = t.run("explain", name, "--format", "mathml", rc=0).out
+        ElementTree.fromstring(math)
+        svg = t.run("explain", name, "--format", "svg", rc=0).out
+        root = ElementTree.fromstring(svg)
+        t.has(root.tag, "svg")
+        for bad in ("nan", "inf"):
+            for e in root.iter():
+                for key, value in e.attrib.items():
+                    if key in ("x", "y", "width", "height", "d", "points", "cx",
+                               "cy", "r", "x1", "x2", "y1", "y2"):
+                        t.ok(bad not in value.lower(), key, value)
+        text = t.run("explain", name, rc=0).out
+        t.has(text, "Jacobian", "Lane", doc["jacobian"]["text"].split("\n")[0][:20])
+        plain = t.run("explain", name, "--ascii", rc=0)
+        high = [c for c in plain.out if ord(c) > 126 or (ord(c) < 32 and c != "\n")]
+        t.eq(high, [], "not ASCII")
+    return run
+
+
+for _file in sorted(os.listdir(os.path.join(ROOT, "blocks"))):
+    if _file.endswith(".block"):
+        add("explain " + _file[:-6], all_formats(_file[:-6]))
+
+
+@test
+def explain_widths(t):
+    """The drawing and the tables keep to the terminal."""
+    for columns in ("40", "200"):
+        for name in ("pre-ln", "post-ln", "parallel", "rezero"):
+            out = t.run("explain", name, env={"COLUMNS": columns}, rc=0).out
+            rows = [line for line in out.splitlines()
+                    if set(line) & set("\u2500\u2502\u253c\u2295\u25a3")]
+            t.ok(rows)
+            for line in rows:
+                t.ok(len(line) <= int(columns), columns, "columns:", line)
+    narrow = t.run("explain", "pre-ln", env={"COLUMNS": "40"}, rc=0).out
+    wide = t.run("explain", "pre-ln", env={"COLUMNS": "200"}, rc=0).out
+    t.has(narrow, "not shown:")
+    t.has(wide, "starts as")
+
+
+@test
+def explain_parameters(t):
+    d = explain(t, "pre-ln", "--depth", "3", "--width", "8", "--heads", "2")
+    shapes = {p["name"]: p["shape"] for p in d["parameters"]}
+    t.eq(shapes["layers.0.ffn.up.weight"], [32, 8])
+    t.eq(shapes["layers.2.attn.q.weight"], [8, 8])
+    t.eq(shapes["final.norm.gain"], [8])
+    total = 0
+    for s in shapes.values():
+        n = 1
+        for size in s:
+            n *= size
+        total += n
+    t.eq(d["parameter_count"], total)
+
+
+@test
+def explain_C133_thousand_blocks(t):
+    for form in ("text", "svg", "json"):
+        r = t.run("explain", "pre-ln", "--depth", "1000", "--format", form,
+                  timeout=60, rc=0)
+        t.ok(r.peak_kb < 200000, "peak memory", r.peak_kb, "kB")
+    svg = t.run("explain", "pre-ln", "--depth", "1000", "--format", "svg").out
+    t.ok(float(ElementTree.fromstring(svg).get("height")) < 32767)
+
+
+@test
+def explain_files(t):
+    path = t.write("my.block", "# mine\nx = norm(x + F(x))\n")
+    d = explain(t, path)
+    t.eq(d["jacobian"]["text"], explain(t, POST)["jacobian"]["text"])
+    d = explain(t, "block:\r\n    x = x + F(norm(x))\r\n")
+    t.has(d["jacobian"]["text"], "I + ")
+
+
+REFUSED = [
+    ("unknown", "pre-nl", "did you mean 'pre-ln'?"),
+    ("nothing", "", "unknown block ''"),
+    ("folder", "/", "/: cannot be read: Is a directory"),
+    ("not a block", "/dev/null", "statement"),
+    ("unknown function", "x = x + G(norm(x))", "1:9: unknown function G"),
+    ("not closed", "x = x + F(norm(x)", "^"),
+    ("unassigned", "x = y + F(x)", "1:5"),
+    ("reserved", "h = norm(x)", "1:1"),
+    ("init matches nothing", "x = F(x)\ninit: foo: normal(1)", "matches no weight"),
+]
+
+
+def refusal(block, message):
+    def run(t):
+        for more in ([], ["--json"], ["--format", "svg"]):
+            r = t.run("explain", block, *more, rc=3)
+            t.eq(r.out, "")
+            t.has(r.err, "tollbooth: ", message)
+    return run
+
+
+for _name, _block, _message in REFUSED:
+    add("explain refuses " + _name, refusal(_block, _message))
+
+
+@test
+def explain_impossible_sizes(t):
+    for options, message in (
+            (["--width", "65"], "width: got 65, wanted a multiple of 4 heads"),
+            (["--kv-heads", "3"], "multiple of 3 kv-heads"),
+            (["--dropout", "1"], "dropout: got 1, wanted 0 <= p < 1"),
+            (["--norm", "lyernorm"], "got lyernorm")):
+        t.has(t.run("explain", "pre-ln", *options, rc=2).err, message)
+    for options in (["--depth", "99999999999"], ["--ffn", "9007199254740992"],
+                    ["--width", "9007199254740992"]):
+        r = t.run("explain", "pre-ln", *options)
+        t.ok(r.rc in (0, 2, 5), r)
+        t.ok(r.peak_kb < 1000000, r)
+
+
+@test
+def explain_unreadable_file(t):
+    path = t.write("a.block", "x = F(x)")
+    os.chmod(path, 0)
+    if os.access(path, os.R_OK):
+        os.chmod(path, 0o600)
+        return  # root reads everything
+    t.has(t.run("explain", path, rc=3).err, "cannot open: Permission denied")
+
+
+alone(__name__)
