@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From statements to nodes: the builder's state, shared by build.c (names,
- * statements, arithmetic), calls.c (functions) and stack.c (whole graphs). */
+ * nodes), build_expr.c, build_section.c, calls.c (functions) and stack.c (whole
+ * graphs). */
 #ifndef TB_GRAPH_BUILD_H
 #define TB_GRAPH_BUILD_H
 

@@ -24,8 +24,7 @@ static tb_jx *leaf(maker *m, tb_jx_kind kind, const char *name, int node)
 {
     tb_jx *x = TB_NEW(m->a, tb_jx);
     if (x)
-        *x = (tb_jx){
-            .kind = kind, .name = name, .node = node, .at = m->now};
+        *x = (tb_jx){.kind = kind, .name = name, .node = node, .at = m->now};
     return x;
 }
 
@@ -100,8 +99,7 @@ static const tb_jx *minus_one(maker *m)
     static const tb_attr minus = {NULL, -1, NULL};
     tb_jx *x = TB_NEW(m->a, tb_jx);
     if (x)
-        *x = (tb_jx){
-            .kind = TB_JX_COEF, .node = -1, .at = -1, .attr = &minus};
+        *x = (tb_jx){.kind = TB_JX_COEF, .node = -1, .at = -1, .attr = &minus};
     return x;
 }
 
@@ -122,8 +120,8 @@ static const tb_jx *coef(maker *m, const tb_attr *attr)
     if (attr->expr == NULL && attr->value == 1)
         return &one;
     if (x)
-        *x = (tb_jx){
-            .kind = TB_JX_COEF, .node = -1, .at = m->now, .attr = attr};
+        *x =
+            (tb_jx){.kind = TB_JX_COEF, .node = -1, .at = m->now, .attr = attr};
     return x;
 }
 
