@@ -48,9 +48,19 @@ static finding largest_total(const tb_flow *f, size_t nonfinite)
     return (finding){at->total, at, nonfinite == 0};
 }
 
+/* Without a lane there are no tolls, and nothing is added to it. */
+static bool has_lane(const tb_flow *f)
+{
+    for (size_t i = 1; i < f->nrows; i++)
+        if (f->rows[i].local_lane == 0)
+            return false;
+    return true;
+}
+
 static finding lane_at_bottom(const tb_flow *f, size_t nonfinite)
 {
-    return (finding){f->rows[0].lane, &f->rows[0], nonfinite == 0};
+    return (finding){f->rows[0].lane, &f->rows[0],
+                     nonfinite == 0 && has_lane(f)};
 }
 
 /* E14: factor per sublayer of the least-squares line through log total. */
@@ -92,15 +102,6 @@ static finding early_big(const tb_flow *f, size_t nonfinite)
     for (size_t i = 0; i < f->nrows; i++)
         clean = clean && f->rows[i].norms == 0;
     return (finding){f->rows[0].total, &f->rows[0], clean};
-}
-
-/* Where nothing passes a sublayer, nothing is added to it either. */
-static bool has_lane(const tb_flow *f)
-{
-    for (size_t i = 1; i < f->nrows; i++)
-        if (f->rows[i].local_lane == 0)
-            return false;
-    return true;
 }
 
 static finding dead_depth(const tb_flow *f, size_t nonfinite)

@@ -508,6 +508,7 @@ TB_TEST(verdicts)
     check_verdict(T, "layerscale", 3, NULL, "DEADDEPTH", "NOTE");
     check_verdict(T, "pre-ln", 3, NULL, "DEADDEPTH", "OK");
     check_verdict(T, "x = F(x)", 3, NULL, "DEADDEPTH", "absent");
+    check_verdict(T, "x = F(x)", 3, NULL, "TOLL", "absent");
 }
 
 TB_TEST(unknown_codes_are_refused)
