@@ -142,6 +142,10 @@ tb_status tb_scope_put(tb_builder *b, const char *name, tb_binding **out);
 /* expressions and statements */
 tb_status tb_build_expr(tb_builder *b, const tb_expr *e, tb_val *out);
 tb_status tb_build_value(tb_builder *b, const tb_expr *e, int *node);
+/** tb_build_tuple_args - where *e calls a definition whose body is (a, b):
+ * *e becomes the body and *args its arguments. */
+tb_status tb_build_tuple_args(tb_builder *b, const tb_expr **e,
+                              struct tb_args *args);
 tb_status tb_build_call(tb_builder *b, const tb_expr *e, tb_val *out);
 tb_status tb_build_section(tb_builder *b, const tb_section *s, tb_stack stack);
 /** tb_build_width - fold a width such as 4*d at d and 2d: number and dim. */

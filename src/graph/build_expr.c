@@ -275,8 +275,8 @@ static tb_status expr_of_kind(tb_builder *b, const tb_expr *e, tb_val *out)
         return binary(b, e, out);
     case TB_EXPR_TUPLE:
         return tb_build_fail(b, e->pos,
-                             "(..., ...): several values at once cannot be "
-                             "computed yet");
+                             "(..., ...): several values are for the last "
+                             "statement of eval");
     case TB_EXPR_COMPARE:
         break;
     }

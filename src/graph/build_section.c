@@ -75,6 +75,30 @@ static const char *stmt_owner(tb_builder *b, const tb_expr *e)
     return "";
 }
 
+/* The value of eval; (a, b) has one output per part. */
+static tb_status values(tb_builder *b, const tb_expr *e)
+{
+    tb_val v;
+    const tb_expr *parts = e;
+    const tb_args *outer = b->args;
+    tb_args mine;
+    TB_TRY(tb_build_tuple_args(b, &parts, &mine));
+    if (parts != e)
+        b->args = &mine;
+    bool tuple = parts->kind == TB_EXPR_TUPLE;
+    for (int i = 0; i < (tuple ? parts->nargs : 1); i++) {
+        const tb_expr *part = tuple ? parts->args[i].value : parts;
+        TB_TRY(tb_build_expr(b, part, &v));
+        if (v.kind == TB_VAL_CONST)
+            return tb_build_fail(b, part->pos,
+                                 "the value is a constant; "
+                                 "nothing depends on an input");
+        TB_TRY(tb_build_output(b, "", v.node));
+    }
+    b->args = outer;
+    return TB_OK;
+}
+
 static tb_status statement(tb_builder *b, const tb_stmt *s)
 {
     tb_val v;
@@ -83,14 +107,9 @@ static tb_status statement(tb_builder *b, const tb_stmt *s)
     b->owner = stmt_owner(b, s->value);
     if (!b->sub)
         b->k = b->g->nregions + 1;
+    if (s->kind == TB_STMT_VALUE)
+        return values(b, s->value);
     TB_TRY(tb_build_expr(b, s->value, &v));
-    if (s->kind == TB_STMT_VALUE) {
-        if (v.kind == TB_VAL_CONST)
-            return tb_build_fail(b, s->pos,
-                                 "the value is a constant; "
-                                 "nothing depends on an input");
-        return tb_build_output(b, "", v.node);
-    }
     TB_TRY(assign(b, s, &v));
     if (!b->sub && tb_streq(s->name, "x") && v.kind == TB_VAL_NODE)
         return tb_build_mark(b, v.node);

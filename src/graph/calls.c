@@ -535,19 +535,41 @@ tb_status tb_build_declare(tb_builder *b, const char *name, const tb_expr *e)
     return TB_OK;
 }
 
-static tb_status call_def(tb_builder *b, const tb_expr *e, const tb_def *def,
-                          tb_val *out)
+static tb_status def_args(tb_builder *b, const tb_expr *e, const tb_def *def,
+                          tb_val **vals)
 {
     TB_TRY(check_args(b, e, 0, 0, ""));
     if (e->nargs != def->nparams)
         return wrong_count(b, e, e->nargs, def->nparams, def->nparams);
-    tb_val *vals =
-        tb_arena_alloc(b->arena, (size_t)e->nargs * sizeof *vals + 1);
-    if (!vals)
+    *vals = tb_arena_alloc(b->arena, (size_t)e->nargs * sizeof **vals + 1);
+    if (!*vals)
         return TB_ERR_MEMORY;
     for (int i = 0; i < e->nargs; i++)
-        TB_TRY(tb_build_expr(b, e->args[i].value, &vals[i]));
+        TB_TRY(tb_build_expr(b, e->args[i].value, &(*vals)[i]));
+    return TB_OK;
+}
+
+static tb_status call_def(tb_builder *b, const tb_expr *e, const tb_def *def,
+                          tb_val *out)
+{
+    tb_val *vals;
+    TB_TRY(def_args(b, e, def, &vals));
     return expand(b, e, def, vals, out);
+}
+
+tb_status tb_build_tuple_args(tb_builder *b, const tb_expr **e,
+                              struct tb_args *args)
+{
+    tb_val *vals;
+    if ((*e)->kind != TB_EXPR_CALL)
+        return TB_OK;
+    const tb_def *def = tb_def_find(b->block, (*e)->name);
+    if (!def || def->body->kind != TB_EXPR_TUPLE)
+        return TB_OK;
+    TB_TRY(def_args(b, *e, def, &vals));
+    *args = (struct tb_args){def, vals, b->args};
+    *e = def->body;
+    return TB_OK;
 }
 
 static tb_status call_named_linear(tb_builder *b, const tb_expr *e, tb_lin lin,

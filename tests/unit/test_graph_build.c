@@ -678,7 +678,7 @@ TB_TEST(calls_and_suggestions)
             "    x = concat(x, x)\n"
             "        ^");
     refused(T, "x = (x, x)",
-            "1:5: (..., ...): several values at once cannot be computed yet\n"
+            "1:5: (..., ...): several values are for the last statement of eval\n"
             "    x = (x, x)\n"
             "        ^");
     refused(T, "x = norm(2)",
