@@ -94,6 +94,9 @@ bool tb_plan_state(const tb_plan *p, int param);
  * kept; with TB_PASS_KEEP every node has one. */
 const void *tb_plan_value(const tb_run *r, int node);
 
+/** tb_plan_rng - a node's random stream in this run: the masks of drop. */
+tb_rng tb_plan_rng(const tb_run *r, int node);
+
 /** tb_plan_gain - toll of a norm node: see tb_op.gain. Needs KEEP. */
 tb_status tb_plan_gain(tb_ctx *ctx, const tb_run *r, int node, double *rms,
                        double *max);

@@ -13,7 +13,7 @@ static uint64_t mix(uint64_t h)
 }
 
 /* A stream per scope and node; the seed moves with the step. */
-static tb_rng node_rng(const tb_run *r, int node)
+tb_rng tb_plan_rng(const tb_run *r, int node)
 {
     tb_rng rng = tb_rng_make(r->seed ^ mix(r->step), r->scope ? r->scope : "");
     rng.stream ^= mix((uint64_t)node);
@@ -70,7 +70,7 @@ void tb_plan_call(tb_ctx *ctx, const tb_run *r, int node, bool forward,
         c->out = storage(r, root_of(p, node));
     c->saved = (char *)(p->passes ? r->saved : r->work) + s->saved_at;
     c->scratch = r->work;
-    c->rng = node_rng(r, node);
+    c->rng = tb_plan_rng(r, node);
 }
 
 /* --- forward ------------------------------------------------------------ */

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+/* The symbolic Jacobian of one layer on random numbers, against backward
+ * passes, tangent passes and central differences. */
+#include "model/parts.h"
+#include "model/symbolic.h"
+
+/* --- one layer with random values --------------------------------------------
+ */
+
+/* Matrices keep lengths; gains, scalars and vectors stay away from 0, so that
+ * a scalar may divide. */
+static double start_of(tb_role role, tb_shape shape, tb_rng r, size_t i)
+{
+    double u = tb_rng_uniform(r, i), z = tb_rng_normal(r, i);
+    switch (role) {
+    case TB_ROLE_MATRIX:
+    case TB_ROLE_EMBEDDING:
+        return z / tb_sqrt((double)shape.width);
+    case TB_ROLE_BIAS:
+        return 0.5 * z;
+    case TB_ROLE_GAIN:
+    case TB_ROLE_SCALAR:
+    case TB_ROLE_VECTOR:
+        return 0.4 + u;
+    }
+    return z;
+}
+
+static const void **random_params(tb_trial *t)
+{
+    const tb_graph *g = t->graph;
+    const void **to =
+        tb_arena_alloc(&t->arena, (size_t)g->nparams * sizeof *to + 1);
+    for (int i = 0; to && i < g->nparams; i++) {
+        const tb_param *p = &g->params[i];
+        size_t n = tb_shape_count(p->shape, 1, t->time);
+        double *v = tb_arena_alloc(&t->arena, n * sizeof *v);
+        tb_rng r = tb_rng_make(t->run.seed, p->name);
+        if (!v)
+            return NULL;
+        for (size_t k = 0; k < n; k++)
+            v[k] = start_of(p->role, p->shape, r, k);
+        to[i] = v;
+    }
+    return to;
+}
+
+static const void **random_inputs(tb_trial *t)
+{
+    const tb_graph *g = t->graph;
+    const void **to =
+        tb_arena_alloc(&t->arena, (size_t)g->ninputs * sizeof *to + 1);
+    for (int i = 0; to && i < g->ninputs; i++) {
+        const tb_node *node = &g->nodes[g->inputs[i]];
+        size_t n = tb_shape_count(node->shape, 1, t->time);
+        double *v = tb_arena_alloc(&t->arena, n * sizeof *v);
+        tb_rng r = tb_rng_make(t->run.seed, node->name);
+        if (!v)
+            return NULL;
+        for (size_t k = 0; k < n; k++)
+            v[k] = tb_rng_normal(r, k);
+        to[i] = v;
+    }
+    return to;
+}
+
+/* Plan and buffers for the graph of `t`; inputs, params and attr are set. */
+static tb_status plan_for(tb_trial *t, unsigned passes)
+{
+    tb_plan_spec spec = {.graph = t->graph,
+                         .batch = 1,
+                         .time = t->time,
+                         .dtype = TB_F64,
+                         .passes = passes | TB_PASS_KEEP,
+                         .name = "symbolic"};
+    TB_TRY(tb_plan_create(t->ctx, &spec, &t->plan));
+    char *saved = tb_arena_alloc(&t->arena, tb_plan_saved_bytes(t->plan) + 64);
+    char *work = tb_arena_alloc(&t->arena, tb_plan_work_bytes(t->plan) + 64);
+    if (!saved || !work)
+        return TB_ERR_MEMORY;
+    t->run.plan = t->plan;
+    t->run.saved = saved + (64 - (uintptr_t)saved % 64) % 64;
+    t->run.work = work + (64 - (uintptr_t)work % 64) % 64;
+    return tb_plan_forward(t->ctx, &t->run);
+}
+
+static tb_status build(tb_trial *t, const tb_block *b,
+                       const tb_settings *settings, size_t l)
+{
+    double(*attr)[TB_OP_ATTRS];
+    TB_TRY(tb_sizes_resolve(t->ctx, b, settings, &t->sizes));
+    TB_TRY(tb_graph_layer(t->ctx, &t->arena, b, &t->sizes, TB_STACK_DECODER, l,
+                          &t->graph));
+    attr = tb_arena_alloc(&t->arena, (size_t)t->graph->nnodes * sizeof *attr);
+    if (!attr)
+        return TB_ERR_MEMORY;
+    TB_TRY(tb_graph_attrs(t->ctx, t->graph, &t->sizes, l, attr));
+    t->run.attr = (const double(*)[TB_OP_ATTRS])attr;
+    t->run.params = random_params(t);
+    t->run.inputs = random_inputs(t);
+    return t->run.params && t->run.inputs ? TB_OK : TB_ERR_MEMORY;
+}
+
+tb_status tb_trial_open(tb_trial *t, tb_ctx *ctx, const tb_block *b,
+                        const tb_settings *settings, size_t l, size_t time,
+                        uint64_t seed)
+{
+    *t = (tb_trial){.ctx = ctx, .time = time};
+    t->run = (tb_run){.seed = seed, .scope = "symbolic"};
+    tb_arena_init(&t->arena, ctx);
+    TB_TRY(build(t, b, settings, l));
+    return plan_for(t, TB_PASS_BWD);
+}
+
+void tb_trial_close(tb_trial *t)
+{
+    if (t->plan)
+        tb_plan_destroy(t->ctx, t->plan);
+    tb_arena_clear(&t->arena);
+}
+
+tb_symbolic tb_trial_symbolic(const tb_trial *t)
+{
+    return (tb_symbolic){t->ctx, t->graph, &t->run, t->time};
+}
+
+/* --- a piece of it: one node in, one node out
+ * ---------------------------------- */
+
+/** The same graph on the same numbers in which the value of `from` is given
+ * and the value of `to` is the only output. */
+typedef struct piece {
+    tb_trial t;
+    int from, to;
+    const void **data; /* its inputs */
+    int slot;          /* of `from` among them */
+    double *x;         /* the value of `from` */
+    size_t in, out;
+} piece;
+
+static tb_status copy_graph(piece *p, const tb_trial *t)
+{
+    const tb_graph *g = t->graph;
+    size_t n = (size_t)g->nnodes;
+    tb_graph *copy = TB_NEW(&p->t.arena, tb_graph);
+    tb_node *nodes = tb_arena_alloc(&p->t.arena, n * sizeof *nodes);
+    int *inputs = tb_arena_alloc(&p->t.arena, n * sizeof *inputs);
+    tb_output *out = TB_NEW(&p->t.arena, tb_output);
+    const void **data = tb_arena_alloc(&p->t.arena, n * sizeof *data);
+    if (!copy || !nodes || !inputs || !out || !data)
+        return TB_ERR_MEMORY;
+    memcpy(nodes, g->nodes, n * sizeof *nodes);
+    memcpy(inputs, g->inputs, (size_t)g->ninputs * sizeof *inputs);
+    memcpy(data, t->run.inputs, (size_t)g->ninputs * sizeof *data);
+    *copy = *g;
+    *out = (tb_output){"", p->to};
+    copy->nodes = nodes;
+    copy->inputs = inputs;
+    copy->outputs = out;
+    copy->noutputs = 1;
+    p->t.graph = copy;
+    p->t.run.inputs = p->data = data;
+    return TB_OK;
+}
+
+/* Node i becomes an input that holds the value it has in `t`; its address. */
+static double *hold(piece *p, const tb_trial *t, int i)
+{
+    tb_graph *g = p->t.graph;
+    size_t n = tb_shape_count(g->nodes[i].shape, 1, t->time);
+    double *v = tb_arena_alloc(&p->t.arena, n * sizeof *v);
+    if (!v)
+        return NULL;
+    memcpy(v, tb_plan_value(&t->run, i), n * sizeof *v);
+    p->slot = 0;
+    while (p->slot < g->ninputs && g->inputs[p->slot] != i)
+        p->slot++;
+    if (p->slot == g->ninputs)
+        g->inputs[g->ninputs++] = i;
+    g->nodes[i].op = &tb_op_input;
+    g->nodes[i].nin = 0;
+    g->nodes[i].name = "x";
+    p->data[p->slot] = v;
+    return v;
+}
+
+/* frozen: stopped values are given too. */
+static tb_status cut_out(piece *p, const tb_trial *t, int from, int to,
+                         bool frozen)
+{
+    *p = (piece){.t = *t, .from = from, .to = to};
+    p->t.plan = NULL;
+    tb_arena_init(&p->t.arena, t->ctx);
+    TB_TRY(copy_graph(p, t));
+    for (int i = 0; frozen && i < t->graph->nnodes; i++)
+        if (t->graph->nodes[i].op == &tb_op_stop && i != from && !hold(p, t, i))
+            return TB_ERR_MEMORY;
+    p->x = hold(p, t, from);
+    if (!p->x)
+        return TB_ERR_MEMORY;
+    p->in = tb_shape_count(t->graph->nodes[from].shape, 1, t->time);
+    p->out = tb_shape_count(t->graph->nodes[to].shape, 1, t->time);
+    return plan_for(&p->t, frozen ? 0 : TB_PASS_BWD | TB_PASS_TAN);
+}
+
+/* --- three other ways
+ * ------------------------------------------------------------ */
+
+/** What is compared: the symbolic matrix, and scratch of its size. */
+typedef struct test {
+    piece *p;
+    const double *symbolic; /* [out, in] */
+    double *column;         /* [out] and more */
+    double *unit;           /* [in or out], zero between passes */
+    const void **tin;
+    void **gin;
+} test;
+
+static void worse(double *most, double v)
+{
+    if (!(v <= *most)) /* keeps a NaN */
+        *most = v;
+}
+
+static tb_status backward_rows(const test *c, double *most)
+{
+    piece *p = c->p;
+    const void *gout[1] = {c->unit};
+    tb_bwd b = {.hi = -1, .lo = -1, .gout = gout, .gin = c->gin};
+    c->gin[p->slot] = c->column;
+    for (size_t i = 0; i < p->out; i++) {
+        c->unit[i] = 1;
+        TB_TRY(tb_plan_backward(p->t.ctx, &p->t.run, &b));
+        c->unit[i] = 0;
+        for (size_t j = 0; j < p->in; j++)
+            worse(most, tb_fabs(c->column[j] - c->symbolic[i * p->in + j]));
+    }
+    return TB_OK;
+}
+
+static tb_status tangent_columns(const test *c, double *most)
+{
+    piece *p = c->p;
+    void *tout[1] = {c->column};
+    c->tin[p->slot] = c->unit;
+    for (size_t j = 0; j < p->in; j++) {
+        c->unit[j] = 1;
+        TB_TRY(tb_plan_tangent(p->t.ctx, &p->t.run, c->tin, NULL, tout));
+        c->unit[j] = 0;
+        for (size_t i = 0; i < p->out; i++)
+            worse(most, tb_fabs(c->column[i] - c->symbolic[i * p->in + j]));
+    }
+    return TB_OK;
+}
+
+/* Central differences with steps h, h/4, h/16, ...: each pair of neighbours
+ * gives a value of higher order (Ridders 1982), and how far neighbours lie
+ * apart tells their error. */
+enum { LEVELS = 4 };
+
+static tb_status value_at(piece *p, size_t j, double x, double *out)
+{
+    p->x[j] = x;
+    tb_status s = tb_plan_forward(p->t.ctx, &p->t.run);
+    memcpy(out, tb_plan_value(&p->t.run, p->to), p->out * sizeof *out);
+    return s;
+}
+
+/* below[p->out] is scratch. */
+static tb_status one_difference(piece *p, size_t j, double h, double *below,
+                                double *out)
+{
+    double at = p->x[j];
+    volatile double up = at + h, down = at - h; /* the steps taken */
+    tb_status s = value_at(p, j, up, out);
+    if (s == TB_OK)
+        s = value_at(p, j, down, below);
+    p->x[j] = at;
+    for (size_t i = 0; i < p->out; i++)
+        out[i] = (out[i] - below[i]) / (up - down);
+    return s;
+}
+
+/* The best value of d[level * stride], and its error. */
+static double extrapolate(const double *d, size_t stride, double *error)
+{
+    double row[LEVELS] = {0}, best = d[0];
+    *error = __builtin_inf();
+    for (size_t k = 0; k < LEVELS; k++) {
+        double last = row[0], factor = 1; /* last: of the row before */
+        row[0] = d[k * stride];
+        for (size_t m = 1; m <= k; m++) {
+            double before = last, e, e2;
+            last = row[m];
+            factor *= 16;
+            row[m] = (factor * row[m - 1] - before) / (factor - 1);
+            e = tb_fabs(row[m] - row[m - 1]);
+            e2 = tb_fabs(row[m] - before);
+            e = e2 > e ? e2 : e;
+            if (e < *error) {
+                *error = e;
+                best = row[m];
+            }
+        }
+    }
+    return best;
+}
+
+static tb_status difference_columns(const test *c, double *most, double *bound)
+{
+    piece *p = c->p;
+    for (size_t j = 0; j < p->in; j++) {
+        double h = 4e-3;
+        for (size_t k = 0; k < LEVELS; k++, h /= 4)
+            TB_TRY(one_difference(p, j, h, c->unit, c->column + k * p->out));
+        for (size_t i = 0; i < p->out; i++) {
+            double e, v = extrapolate(c->column + i, p->out, &e);
+            worse(most, tb_fabs(v - c->symbolic[i * p->in + j]));
+            worse(bound, e);
+        }
+    }
+    return TB_OK;
+}
+
+static double largest_of(const double *m, size_t n)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++)
+        worse(&most, tb_fabs(m[i]));
+    return most;
+}
+
+/* --- all of them
+ * ------------------------------------------------------------------ */
+
+static tb_status test_for(piece *p, const double *symbolic, test *c)
+{
+    size_t most = p->in > p->out ? p->in : p->out;
+    size_t inputs = (size_t)p->t.graph->ninputs;
+    *c = (test){.p = p, .symbolic = symbolic};
+    c->column =
+        tb_arena_alloc(&p->t.arena, (most * LEVELS + 1) * sizeof *c->column);
+    c->unit = tb_arena_alloc(&p->t.arena, (most + 1) * sizeof *c->unit);
+    c->tin = tb_arena_alloc(&p->t.arena, inputs * sizeof *c->tin);
+    c->gin = tb_arena_alloc(&p->t.arena, inputs * sizeof *c->gin);
+    return c->column && c->unit && c->tin && c->gin ? TB_OK : TB_ERR_MEMORY;
+}
+
+/* Errors of one matrix over its largest entry, into the worst so far. On
+ * numbers around 1, a matrix below 1e-12 is 0 but for rounding: over 1. */
+static void conclude(tb_agreement *a, const tb_agreement *now, double largest)
+{
+    double over = largest > 1e-12 ? largest : 1;
+    worse(&a->tangent, now->tangent / over);
+    worse(&a->backward, now->backward / over);
+    worse(&a->difference, now->difference / over);
+    worse(&a->bound, now->bound / over);
+    worse(&a->largest, largest);
+}
+
+static tb_status passes(const tb_trial *t, int from, int to,
+                        const double *symbolic, tb_agreement *now)
+{
+    piece p;
+    test c;
+    tb_status s = cut_out(&p, t, from, to, false);
+    if (s == TB_OK)
+        s = test_for(&p, symbolic, &c);
+    if (s == TB_OK)
+        s = backward_rows(&c, &now->backward);
+    if (s == TB_OK)
+        s = tangent_columns(&c, &now->tangent);
+    tb_trial_close(&p.t);
+    return s;
+}
+
+static tb_status differences(const tb_trial *t, int from, int to,
+                             const double *symbolic, tb_agreement *now)
+{
+    piece p;
+    test c;
+    tb_status s = cut_out(&p, t, from, to, true);
+    if (s == TB_OK)
+        s = test_for(&p, symbolic, &c);
+    if (s == TB_OK)
+        s = difference_columns(&c, &now->difference, &now->bound);
+    tb_trial_close(&p.t);
+    return s;
+}
+
+static tb_status compare(const tb_trial *t, int from, int to,
+                         const double *symbolic, bool differs, tb_agreement *a)
+{
+    tb_agreement now = {0};
+    const tb_symbolic s = tb_trial_symbolic(t);
+    TB_TRY(passes(t, from, to, symbolic, &now));
+    if (differs)
+        TB_TRY(differences(t, from, to, symbolic, &now));
+    size_t n = tb_symbolic_count(&s, from) * tb_symbolic_count(&s, to);
+    conclude(a, &now, largest_of(symbolic, n));
+    return TB_OK;
+}
+
+/* out = l r, all [n, n] */
+static void square_product(size_t n, const double *l, const double *r,
+                           double *out)
+{
+    memset(out, 0, n * n * sizeof *out);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            for (size_t j = 0; j < n; j++)
+                out[i * n + j] += l[i * n + k] * r[k * n + j];
+}
+
+/* Each step, and the whole as their product: m holds a step, the product so
+ * far, and the next. */
+static tb_status check_steps(const tb_trial *t, const tb_jacobian *j, size_t n,
+                             double *m, bool closed, tb_agreement *a)
+{
+    const tb_symbolic s = tb_trial_symbolic(t);
+    const tb_boundary *b = t->graph->boundaries;
+    double *step = m, *so_far = m + n * n, *next = m + 2 * n * n;
+    for (int i = 0; i < j->nfactors; i++) {
+        TB_TRY(tb_symbolic_term(&s, j->factors[i], n, n, step));
+        TB_TRY(compare(t, b[i].node, b[i + 1].node, step,
+                       closed && j->nfactors == 1, a));
+        square_product(n, step, so_far, next);
+        memcpy(so_far, i ? next : step, n * n * sizeof *m);
+    }
+    if (closed && j->nfactors > 1)
+        return compare(t, b[0].node, b[j->nfactors].node, so_far, true, a);
+    return TB_OK;
+}
+
+static tb_status check_one_stream(const tb_trial *t, tb_arena *arena,
+                                  tb_agreement *a)
+{
+    static const tb_jac_mode modes[] = {TB_JAC_CLOSED, TB_JAC_OPEN};
+    const tb_symbolic s = tb_trial_symbolic(t);
+    size_t n = tb_symbolic_count(&s, t->graph->boundaries[0].node);
+    double *m = tb_arena_alloc(arena, 3 * n * n * sizeof *m);
+    for (size_t i = 0; m && i < TB_LEN(modes); i++) {
+        tb_jacobian j;
+        TB_TRY(tb_jacobian_build(t->ctx, arena, t->graph, modes[i], &j));
+        TB_TRY(check_steps(t, &j, n, m, i == 0, a));
+    }
+    return m ? TB_OK : TB_ERR_MEMORY;
+}
+
+/* The block matrix of a layer with several streams. */
+static tb_status check_streams(const tb_trial *t, tb_arena *arena,
+                               tb_agreement *a)
+{
+    const tb_graph *g = t->graph;
+    const tb_symbolic s = tb_trial_symbolic(t);
+    size_t n = tb_symbolic_count(&s, g->inputs[0]);
+    double *m = tb_arena_alloc(arena, n * n * sizeof *m);
+    if (!m)
+        return TB_ERR_MEMORY;
+    for (int o = 0; o < g->noutputs; o++)
+        for (int i = 0; i < g->ninputs; i++) {
+            int from = g->inputs[i], to = g->outputs[o].node;
+            TB_TRY(tb_symbolic_between(&s, from, to, TB_JAC_OPEN, m));
+            TB_TRY(compare(t, from, to, m, false, a));
+            TB_TRY(tb_symbolic_between(&s, from, to, TB_JAC_CLOSED, m));
+            TB_TRY(compare(t, from, to, m, true, a));
+        }
+    return TB_OK;
+}
+
+tb_status tb_trial_check(const tb_trial *t, tb_agreement *out)
+{
+    tb_arena arena;
+    *out = (tb_agreement){0};
+    tb_arena_init(&arena, t->ctx);
+    tb_status s = t->graph->ninputs > 1 ? check_streams(t, &arena, out)
+                                        : check_one_stream(t, &arena, out);
+    tb_arena_clear(&arena);
+    return s;
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/* The Jacobian of each op from its textbook formula, in double: one row per
+ * op that stands in formulas as a factor of its own. */
+#include "model/symbolic.h"
+
+/* Width of a node's rows. */
+static size_t width_of(const tb_symbolic *s, int node)
+{
+    return s->graph->nodes[node].shape.width;
+}
+
+static int in_of(const tb_symbolic *s, int node, int i)
+{
+    return s->graph->nodes[node].in[i];
+}
+
+static const double *in_value(const tb_symbolic *s, int node, int i)
+{
+    return tb_symbolic_value(s, in_of(s, node, i));
+}
+
+/* --- norms -----------------------------------------------------------------
+ * y = gain n + bias, n = (x - mean)/s: diag(gain) (1/s) (I - 11'/d - nn'/d) for
+ * each token; without the mean for rmsnorm. Exact for any eps inside s. */
+
+static double mean_of(const double *x, size_t d)
+{
+    double sum = 0;
+    for (size_t i = 0; i < d; i++)
+        sum += x[i];
+    return sum / (double)d;
+}
+
+static double scale_of(const double *x, size_t d, double mean, double eps)
+{
+    double sum = 0;
+    for (size_t i = 0; i < d; i++)
+        sum += (x[i] - mean) * (x[i] - mean);
+    return tb_sqrt(sum / (double)d + eps);
+}
+
+/* One token's block; ld is the width of the whole matrix. */
+static void norm_block(const double *x, const double *gain, size_t d,
+                       double eps, bool centred, double *j, size_t ld)
+{
+    double mean = centred ? mean_of(x, d) : 0;
+    double scale = scale_of(x, d, mean, eps), n = (double)d;
+    for (size_t r = 0; r < d; r++)
+        for (size_t c = 0; c < d; c++) {
+            double nn = (x[r] - mean) / scale * ((x[c] - mean) / scale);
+            double v = (r == c ? 1 : 0) - (centred ? 1 / n : 0) - nn / n;
+            j[r * ld + c] = (gain ? gain[r] : 1) * v / scale;
+        }
+}
+
+static void norm(const tb_symbolic *s, int node, bool centred, double *j)
+{
+    size_t d = width_of(s, node), ld = s->time * d;
+    const double *x = in_value(s, node, 0);
+    const double *gain =
+        s->graph->nodes[node].nin > 1 ? in_value(s, node, 1) : NULL;
+    for (size_t t = 0; t < s->time; t++)
+        norm_block(x + t * d, gain, d, s->run->attr[node][TB_ATTR_NORM_EPS],
+                   centred, j + t * d * ld + t * d, ld);
+}
+
+static void layernorm(const tb_symbolic *s, int node, int input, double *j)
+{
+    (void)input;
+    norm(s, node, true, j);
+}
+
+static void rmsnorm(const tb_symbolic *s, int node, int input, double *j)
+{
+    (void)input;
+    norm(s, node, false, j);
+}
+
+/* --- slopes ----------------------------------------------------------------
+ */
+
+static double relu_slope(double x)
+{
+    return x > 0 ? 1 : 0;
+}
+
+/* x Phi(x): Phi(x) + x phi(x) */
+static double gelu_slope(double x)
+{
+    const double root2 = 1.4142135623730951, root2pi = 2.5066282746310002;
+    return 0.5 * (1 + tb_erf(x / root2)) + x * tb_exp(-0.5 * x * x) / root2pi;
+}
+
+/* x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3) */
+static double gelu_tanh_slope(double x)
+{
+    const double c = 0.7978845608028654, a = 0.044715;
+    double t = tb_tanh(c * (x + a * x * x * x));
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * c * (1 + 3 * a * x * x);
+}
+
+static double logistic(double x)
+{
+    double e = tb_exp(x < 0 ? x : -x);
+    return x < 0 ? e / (1 + e) : 1 / (1 + e);
+}
+
+static double sigmoid_slope(double x)
+{
+    return logistic(x) * logistic(-x);
+}
+
+static double silu_slope(double x)
+{
+    return logistic(x) + x * sigmoid_slope(x);
+}
+
+static double tanh_slope(double x)
+{
+    double t = tb_tanh(x);
+    return 1 - t * t;
+}
+
+static void slope(const tb_symbolic *s, int node, double (*f)(double),
+                  double *j)
+{
+    size_t n = tb_symbolic_count(s, node);
+    const double *x = in_value(s, node, 0);
+    for (size_t i = 0; i < n; i++)
+        j[i * n + i] = f(x[i]);
+}
+
+#define SLOPE(name)                                                            \
+    static void name##_j(const tb_symbolic *s, int node, int input, double *j) \
+    {                                                                          \
+        (void)input;                                                           \
+        slope(s, node, name##_slope, j);                                       \
+    }
+SLOPE(relu)
+SLOPE(gelu)
+SLOPE(gelu_tanh)
+SLOPE(silu)
+SLOPE(sigmoid)
+SLOPE(tanh)
+#undef SLOPE
+
+/* --- linear: I_T (x) W ------------------------------------------------------
+ */
+
+static void linear(const tb_symbolic *s, int node, int input, double *j)
+{
+    size_t out = width_of(s, node), in = width_of(s, in_of(s, node, 0));
+    const double *w = in_value(s, node, 1);
+    (void)input;
+    for (size_t t = 0; t < s->time; t++)
+        for (size_t r = 0; r < out; r++)
+            for (size_t c = 0; c < in; c++)
+                j[(t * out + r) * s->time * in + t * in + c] = w[r * in + c];
+}
+
+/* --- drop: diag(m), m 0 with probability p, else 1/(1-p) ---------------------
+ */
+
+static double mask(tb_rng rng, size_t element, double p)
+{
+    if (p <= 0)
+        return 1;
+    return tb_rng_uniform(rng, element) < p ? 0 : 1 / (1 - p);
+}
+
+static void drop(const tb_symbolic *s, int node, int input, double *j)
+{
+    size_t n = tb_symbolic_count(s, node);
+    double p = s->run->attr[node][TB_ATTR_DROP_P];
+    tb_rng rng = tb_plan_rng(s->run, node);
+    (void)input;
+    for (size_t i = 0; i < n; i++)
+        j[i * n + i] = mask(rng, i, p);
+}
+
+/* --- softmax p of each token: diag(p) - pp' ----------------------------------
+ */
+
+/* p_i = exp(z_i - most) / sum */
+typedef struct soft {
+    double most, sum;
+} soft;
+
+static void soft_max(soft *f, double z, bool first)
+{
+    f->most = first || z > f->most ? z : f->most;
+}
+
+static double soft_part(const soft *f, double z)
+{
+    return tb_exp(z - f->most);
+}
+
+static soft soft_of(const double *z, size_t n)
+{
+    soft f = {0, 0};
+    for (size_t i = 0; i < n; i++)
+        soft_max(&f, z[i], i == 0);
+    for (size_t i = 0; i < n; i++)
+        f.sum += soft_part(&f, z[i]);
+    return f;
+}
+
+static void softmax(const tb_symbolic *s, int node, int input, double *j)
+{
+    size_t d = width_of(s, node), ld = s->time * d;
+    (void)input;
+    for (size_t t = 0; t < s->time; t++) {
+        const double *z = in_value(s, node, 0) + t * d;
+        double *block = j + t * d * ld + t * d;
+        soft f = soft_of(z, d);
+        for (size_t r = 0; r < d; r++)
+            for (size_t c = 0; c < d; c++) {
+                double pr = soft_part(&f, z[r]) / f.sum;
+                double pc = soft_part(&f, z[c]) / f.sum;
+                block[r * ld + c] = (r == c ? pr : 0) - pr * pc;
+            }
+    }
+}
+
+/* --- attention ---------------------------------------------------------------
+ * y_i = sum_j m_ij p_ij v_j, p_i = softmax_j(q_i.k_j / sqrt(hd)), m the dropout
+ * mask (1 without): with g_ij = p_ij (m_ij v_j - y_i),
+ *   dy_i/dq_i = sum_j g_ij k_j' / sqrt(hd)
+ *   dy_i/dk_j = g_ij q_i' / sqrt(hd)
+ *   dy_i/dv_j = m_ij p_ij I
+ * for each head, whose keys and values are those of its group. */
+
+/* One head: its columns in q and y, and in k and v. */
+typedef struct head {
+    const double *q, *k, *v;
+    size_t qw, kw, hd;
+    size_t time;
+    double scale, drop;
+    bool causal;
+    tb_rng rng;
+    size_t first; /* element of the probabilities where its rows start */
+} head;
+
+static head head_of(const tb_symbolic *s, int node, size_t h)
+{
+    const double *attr = s->run->attr[node];
+    size_t heads = (size_t)attr[TB_ATTR_ATTN_HEADS];
+    size_t group = heads / (size_t)attr[TB_ATTR_ATTN_KV_HEADS];
+    head a = {.qw = width_of(s, node),
+              .kw = width_of(s, in_of(s, node, 1)),
+              .time = s->time,
+              .drop = attr[TB_ATTR_ATTN_DROP],
+              .causal = attr[TB_ATTR_ATTN_CAUSAL] != 0,
+              .rng = tb_plan_rng(s->run, node),
+              .first = h * s->time * s->time};
+    a.hd = a.qw / heads;
+    a.scale = 1 / tb_sqrt((double)a.hd);
+    a.q = in_value(s, node, 0) + h * a.hd;
+    a.k = in_value(s, node, 1) + h / group * a.hd;
+    a.v = in_value(s, node, 2) + h / group * a.hd;
+    return a;
+}
+
+static size_t seen(const head *a, size_t i)
+{
+    return a->causal ? i + 1 : a->time;
+}
+
+static double score(const head *a, size_t i, size_t j)
+{
+    double sum = 0;
+    for (size_t c = 0; c < a->hd; c++)
+        sum += a->q[i * a->qw + c] * a->k[j * a->kw + c];
+    return sum * a->scale;
+}
+
+static soft row_of(const head *a, size_t i)
+{
+    soft f = {0, 0};
+    for (size_t j = 0; j < seen(a, i); j++)
+        soft_max(&f, score(a, i, j), j == 0);
+    for (size_t j = 0; j < seen(a, i); j++)
+        f.sum += soft_part(&f, score(a, i, j));
+    return f;
+}
+
+static double kept(const head *a, size_t i, size_t j)
+{
+    return mask(a->rng, a->first + i * a->time + j, a->drop);
+}
+
+/* The derivatives of y_i[c] into row[], its row of the whole matrix. */
+static void head_row(const head *a, size_t i, size_t c, int input,
+                     size_t column, double *row)
+{
+    soft f = row_of(a, i);
+    double y = 0;
+    for (size_t j = 0; j < seen(a, i); j++)
+        y += kept(a, i, j) * soft_part(&f, score(a, i, j)) / f.sum *
+             a->v[j * a->kw + c];
+    for (size_t j = 0; j < seen(a, i); j++) {
+        double p = soft_part(&f, score(a, i, j)) / f.sum, m = kept(a, i, j);
+        double g = p * (m * a->v[j * a->kw + c] - y) * a->scale;
+        if (input == 2)
+            row[j * a->kw + column + c] = m * p;
+        for (size_t b = 0; b < a->hd && input == 0; b++)
+            row[i * a->qw + column + b] += g * a->k[j * a->kw + b];
+        for (size_t b = 0; b < a->hd && input == 1; b++)
+            row[j * a->kw + column + b] = g * a->q[i * a->qw + b];
+    }
+}
+
+static void mha(const tb_symbolic *s, int node, int input, double *j)
+{
+    size_t heads = (size_t)s->run->attr[node][TB_ATTR_ATTN_HEADS];
+    size_t in = tb_symbolic_count(s, in_of(s, node, input));
+    for (size_t h = 0; h < heads; h++) {
+        head a = head_of(s, node, h);
+        size_t column =
+            input == 0 ? h * a.hd : (size_t)(a.k - in_value(s, node, 1));
+        for (size_t i = 0; i < a.time; i++)
+            for (size_t c = 0; c < a.hd; c++)
+                head_row(&a, i, c, input, column,
+                         j + (i * a.qw + h * a.hd + c) * in);
+    }
+}
+
+/* --- cross-entropy: (p - onehot) / count of targets, where there is one
+ * ------- */
+
+static void xent(const tb_symbolic *s, int node, int input, double *j)
+{
+    size_t v = width_of(s, in_of(s, node, 0)), count = 0;
+    const int32_t *target = tb_plan_value(s->run, in_of(s, node, 1));
+    (void)input;
+    for (size_t t = 0; t < s->time; t++)
+        count += target[t] >= 0;
+    for (size_t t = 0; t < s->time; t++) {
+        const double *z = in_value(s, node, 0) + t * v;
+        soft f = soft_of(z, v);
+        for (size_t c = 0; c < v && target[t] >= 0; c++)
+            j[t * v + c] = (soft_part(&f, z[c]) / f.sum -
+                            ((size_t)target[t] == c ? 1 : 0)) /
+                           (double)count;
+    }
+}
+
+/* --- the table ---------------------------------------------------------------
+ */
+
+static const tb_symbolic_row rows[] = {
+    {&tb_op_layernorm, layernorm, 3, 1},
+    {&tb_op_rmsnorm, rmsnorm, 3, 1},
+    {&tb_op_linear, linear, 3, 0},
+    {&tb_op_mha, mha, 3, 4},
+    {&tb_op_relu, relu_j, 1, 0},
+    {&tb_op_gelu, gelu_j, 1, 0},
+    {&tb_op_gelu_tanh, gelu_tanh_j, 1, 0},
+    {&tb_op_silu, silu_j, 1, 0},
+    {&tb_op_sigmoid, sigmoid_j, 1, 0},
+    {&tb_op_tanh, tanh_j, 1, 0},
+    {&tb_op_softmax, softmax, 1, 0},
+    {&tb_op_drop, drop, 1, 1},
+    {&tb_op_xent, xent, 2, 0},
+};
+
+const tb_symbolic_row *tb_symbolic_find(const tb_op *op)
+{
+    for (size_t i = 0; i < TB_LEN(rows); i++)
+        if (rows[i].op == op)
+            return &rows[i];
+    return NULL;
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/* The evaluated symbolic Jacobian against tangent, backward and central
+ * difference: every built-in block, and a thousand random ones; and the
+ * symbolic lane against the backward pass with branches cut. */
+#include "random_block.h"
+#include "model/symbolic.h"
+
+#include <stdio.h>
+
+enum { DEPTH = 4, BLOCKS = 1000 };
+
+/** Largest errors met, printed at the end. */
+typedef struct tb_worst {
+    tb_agreement a;
+    double lane;
+    size_t layers, kinds[TB_LANE_KIND_NONE + 1];
+} tb_worst;
+
+static void worse(double *most, double v)
+{
+    if (!(v <= *most)) /* keeps a NaN */
+        *most = v;
+}
+
+/* --- the lane as a matrix --------------------------------------------------
+ * From the graph's own rules, with the norms' Jacobians by their formulas:
+ * sums, constants and gates carry it, whatever is cut gives nothing. */
+
+typedef struct tb_lane_matrices {
+    tb_symbolic s;
+    size_t n;
+    double *j;   /* scratch for one norm */
+    double **at; /* per node [n, n], NULL: zero */
+    int *tolls;  /* per node: norms on the path that has most */
+    tb_arena arena;
+} tb_lane_matrices;
+
+static double *lane_copy(tb_lane_matrices *m, const double *from)
+{
+    double *to = tb_arena_alloc(&m->arena, m->n * m->n * sizeof *to);
+    if (to && from)
+        memcpy(to, from, m->n * m->n * sizeof *to);
+    return to;
+}
+
+static void lane_add(tb_lane_matrices *m, double *to, const double *from,
+                     double sign)
+{
+    for (size_t i = 0; from && i < m->n * m->n; i++)
+        to[i] += sign * from[i];
+}
+
+/* to += diag(value of node) from */
+static void lane_gate(tb_lane_matrices *m, int node, const double *from,
+                      double *to)
+{
+    const double *v = tb_symbolic_value(&m->s, node);
+    size_t count = tb_symbolic_count(&m->s, node);
+    for (size_t i = 0; from && i < m->n * m->n; i++)
+        to[i] += v[i / m->n % count] * from[i];
+}
+
+static void lane_norm(tb_lane_matrices *m, tb_test *T, int i, double *to)
+{
+    int in = m->s.graph->nodes[i].in[0];
+    const double *from = m->at[in];
+    if (!from)
+        return;
+    TB_OKAY(T, tb_symbolic_between(&m->s, in, i, TB_JAC_OPEN, m->j));
+    for (size_t r = 0; r < m->n; r++)
+        for (size_t k = 0; k < m->n; k++)
+            for (size_t c = 0; c < m->n; c++)
+                to[r * m->n + c] += m->j[r * m->n + k] * from[k * m->n + c];
+}
+
+static void lane_node(tb_lane_matrices *m, tb_test *T, int i)
+{
+    const tb_node *n = &m->s.graph->nodes[i];
+    const double *attr = m->s.run->attr[i];
+    bool on = false;
+    for (int k = 0; k < n->nin; k++) {
+        on = on || m->at[n->in[k]];
+        if (m->tolls[n->in[k]] > m->tolls[i])
+            m->tolls[i] = m->tolls[n->in[k]];
+    }
+    m->tolls[i] += n->op->lane == TB_LANE_TOLL;
+    if (n->op->lane == TB_LANE_CUT || !on)
+        m->tolls[i] = 0;
+    if (!on || n->op->lane == TB_LANE_CUT || n->op == &tb_op_stop)
+        return;
+    double *to = m->at[i] = lane_copy(m, NULL);
+    const double *a = m->at[n->in[0]], *b = n->nin > 1 ? m->at[n->in[1]] : NULL;
+    if (n->op == &tb_op_add || n->op == &tb_op_sub ||
+        n->op == &tb_op_identity) {
+        lane_add(m, to, a, 1);
+        lane_add(m, to, b, n->op == &tb_op_sub ? -1 : 1);
+    } else if (n->op == &tb_op_affine) {
+        lane_add(m, to, a, attr[TB_ATTR_AFFINE_SCALE]);
+    } else if (n->op == &tb_op_mul) {
+        lane_gate(m, n->in[1], a, to);
+        lane_gate(m, n->in[0], b, to);
+    } else if (n->op == &tb_op_div) {
+        lane_add(m, to, a, 1 / tb_symbolic_value(&m->s, n->in[1])[0]);
+    } else if (n->op->lane == TB_LANE_TOLL) {
+        lane_norm(m, T, i, to);
+    } else {
+        tb_test_fail(T, __FILE__, __LINE__, "lane: no rule for %s",
+                     n->op->name);
+    }
+}
+
+/* NULL: the lane is zero. */
+static const double *lane_matrix(tb_lane_matrices *m, tb_test *T, int from,
+                                 int to)
+{
+    m->at =
+        tb_arena_alloc(&m->arena, (size_t)m->s.graph->nnodes * sizeof *m->at);
+    m->tolls = tb_arena_alloc(&m->arena,
+                              (size_t)m->s.graph->nnodes * sizeof *m->tolls);
+    m->j = lane_copy(m, NULL);
+    m->at[from] = lane_copy(m, NULL);
+    for (size_t i = 0; i < m->n; i++)
+        m->at[from][i * m->n + i] = 1;
+    for (int i = from + 1; i <= to; i++)
+        lane_node(m, T, i);
+    return m->at[to];
+}
+
+/* Rows of the backward pass with branches cut, from the last boundary to the
+ * first. */
+static void cut_rows(tb_test *T, const tb_trial *t, size_t n, double *out)
+{
+    double *unit = tb_alloc(T->ctx, n, sizeof *unit);
+    const void *gout[1] = {unit};
+    for (size_t i = 0; i < n; i++) {
+        void *gin[1] = {out + i * n};
+        tb_bwd b = {.hi = t->graph->nboundaries - 1,
+                    .cut = true,
+                    .gout = gout,
+                    .gin = gin};
+        unit[i] = 1;
+        TB_OKAY(T, tb_plan_backward(T->ctx, &t->run, &b));
+        unit[i] = 0;
+    }
+    tb_free(T->ctx, unit);
+}
+
+/* out == c I: exactly, or within a bound. */
+static bool is_identity(const double *m, size_t n, double c, double within)
+{
+    for (size_t i = 0; i < n * n; i++) {
+        double want = i / n == i % n ? c : 0;
+        if (!(tb_fabs(m[i] - want) <= within * tb_fabs(c)))
+            return false;
+    }
+    return true;
+}
+
+static bool kind_holds(const tb_lane_info *lane, const double *cut,
+                       const double *symbolic, size_t n)
+{
+    switch (lane->kind) {
+    case TB_LANE_KIND_CLEAN:
+        return is_identity(cut, n, 1, 0);
+    case TB_LANE_KIND_SCALED:
+        return symbolic && is_identity(cut, n, symbolic[0], 1e-12);
+    case TB_LANE_KIND_NONE:
+        return is_identity(cut, n, 0, 0);
+    case TB_LANE_KIND_GATED:
+    case TB_LANE_KIND_TOLL:
+        return symbolic != NULL;
+    }
+    return false;
+}
+
+static void check_lane(tb_test *T, const tb_trial *t, tb_worst *w)
+{
+    const tb_graph *g = t->graph;
+    int from = g->boundaries[0].node,
+        to = g->boundaries[g->nboundaries - 1].node;
+    tb_lane_matrices m = {.s = tb_trial_symbolic(t)};
+    tb_lane_info lane;
+    tb_arena_init(&m.arena, T->ctx);
+    m.n = tb_symbolic_count(&m.s, from);
+    double *cut = lane_copy(&m, NULL), largest = 0, error = 0;
+    cut_rows(T, t, m.n, cut);
+    const double *symbolic = lane_matrix(&m, T, from, to);
+    tb_status s = tb_graph_lane(T->ctx, g, &m.arena, &lane);
+    for (size_t i = 0; i < m.n * m.n; i++) {
+        double want = symbolic ? symbolic[i] : 0;
+        worse(&error, tb_fabs(cut[i] - want));
+        worse(&largest, tb_fabs(want));
+    }
+    worse(&w->lane, error / (largest > 0 ? largest : 1));
+    if (s != TB_OK || !(error <= 1e-10 * largest + 1e-14) ||
+        !kind_holds(&lane, cut, symbolic, m.n) ||
+        (lane.kind == TB_LANE_KIND_TOLL && lane.tolls != m.tolls[to]))
+        tb_test_fail(T, __FILE__, __LINE__,
+                     "lane %s (%s, %d tolls): error %g of %g",
+                     tb_lane_kind_name(lane.kind), lane.coefficient, lane.tolls,
+                     error, largest);
+    else
+        w->kinds[lane.kind]++;
+    tb_arena_clear(&m.arena);
+}
+
+/* --- one block ---------------------------------------------------------------
+ */
+
+static void check_layer(tb_test *T, const tb_block *b, const tb_settings *s,
+                        size_t l, size_t time, uint64_t seed, tb_worst *w)
+{
+    tb_trial t;
+    tb_agreement a = {0};
+    tb_status status = tb_trial_open(&t, T->ctx, b, s, l, time, seed);
+    if (status == TB_OK)
+        status = tb_trial_check(&t, &a);
+    if (status != TB_OK)
+        tb_test_fail(T, __FILE__, __LINE__, "layer %zu: %s", l,
+                     tb_error(T->ctx));
+    else if (!(a.tangent <= 1e-10 && a.backward <= 1e-10 &&
+               a.difference <= 1e-9 + 20 * a.bound))
+        tb_test_fail(T, __FILE__, __LINE__,
+                     "layer %zu: tangent %g backward %g difference %g (%g)", l,
+                     a.tangent, a.backward, a.difference, a.bound);
+    if (status == TB_OK)
+        check_lane(T, &t, w);
+    worse(&w->a.tangent, a.tangent);
+    worse(&w->a.backward, a.backward);
+    worse(&w->a.difference, a.difference);
+    w->layers++;
+    tb_trial_close(&t);
+}
+
+/* Every kind of layer once. */
+static void check_layers(tb_test *T, const tb_block *b, const tb_settings *s,
+                         size_t time, uint64_t seed, tb_worst *w)
+{
+    tb_sizes sizes;
+    int before = -1, section;
+    TB_OKAY(T, tb_sizes_resolve(T->ctx, b, s, &sizes));
+    for (size_t l = 1; l <= s->depth; l++) {
+        TB_OKAY(T, tb_graph_section(T->ctx, b, &sizes, l, &section));
+        if (section != before)
+            check_layer(T, b, s, l, time, seed, w);
+        before = section;
+    }
+}
+
+static void print_worst(const char *what, const tb_worst *w)
+{
+    printf("%s: %zu layers, largest error against tangent %.2g, backward "
+           "%.2g, difference %.2g, lane %.2g; lanes",
+           what, w->layers, w->a.tangent, w->a.backward, w->a.difference,
+           w->lane);
+    for (int k = 0; k <= TB_LANE_KIND_NONE; k++)
+        printf(" %s %zu", tb_lane_kind_name((tb_lane_kind)k), w->kinds[k]);
+    printf("\n");
+}
+
+TB_TEST(every_builtin_block)
+{
+    tb_worst w = {0};
+    for (const tb_builtin *b = tb_builtins; b->name; b++) {
+        tb_settings s = TB_SETTINGS_UNSET;
+        tb_block *block;
+        int failed = T->failed;
+        s.depth = DEPTH;
+        s.width = 8;
+        s.heads = 2;
+        TB_OKAY(T, tb_block_load(T->ctx, b->name, &block));
+        check_layers(T, block, &s, 4, 7, &w);
+        if (T->failed > failed)
+            printf("block %s\n", b->name);
+        tb_block_destroy(T->ctx, block);
+    }
+    print_worst("built-in blocks", &w);
+}
+
+/* --- random blocks
+ * -------------------------------------------------------------- */
+
+/* parse -> print -> parse -> print stands still. */
+static void check_round_trip(tb_test *T, const tb_block *b)
+{
+    tb_buf once, twice;
+    tb_block *again = NULL;
+    tb_buf_init(&once, T->ctx);
+    tb_buf_init(&twice, T->ctx);
+    tb_block_print(b, &once);
+    tb_status s = tb_block_parse(T->ctx, NULL, tb_buf_str(&once), once.len,
+                                 TB_PARSE_BLOCK, &again);
+    if (s == TB_OK)
+        tb_block_print(again, &twice);
+    if (s != TB_OK || !tb_streq(tb_buf_str(&once), tb_buf_str(&twice)))
+        tb_test_fail(T, __FILE__, __LINE__, "printed:\n%s\nread back:\n%s\n%s",
+                     tb_buf_str(&once), tb_buf_str(&twice),
+                     s == TB_OK ? "" : tb_error(T->ctx));
+    if (s == TB_OK)
+        tb_block_destroy(T->ctx, again);
+    tb_buf_clear(&once);
+    tb_buf_clear(&twice);
+}
+
+static void check_random(tb_test *T, uint64_t seed, tb_worst *w)
+{
+    tb_settings s = TB_SETTINGS_UNSET;
+    tb_block *b;
+    tb_buf text;
+    int failed = T->failed;
+    s.depth = DEPTH;
+    s.heads = 2;
+    s.width = seed % 2 ? 4 : 6;
+    tb_buf_init(&text, T->ctx);
+    random_block(seed, &text);
+    if (tb_block_parse(T->ctx, NULL, tb_buf_str(&text), text.len,
+                       TB_PARSE_BLOCK, &b) == TB_OK) {
+        check_round_trip(T, b);
+        check_layers(T, b, &s, 1 + seed / 2 % 4, seed, w);
+        tb_block_destroy(T->ctx, b);
+    } else {
+        tb_test_fail(T, __FILE__, __LINE__, "%s", tb_error(T->ctx));
+    }
+    if (T->failed > failed)
+        printf("seed %llu:\n%s\n", (unsigned long long)seed, tb_buf_str(&text));
+    tb_buf_clear(&text);
+}
+
+TB_TEST(a_thousand_random_blocks)
+{
+    tb_worst w = {0};
+    for (uint64_t seed = 1; seed <= BLOCKS && T->failed < 10; seed++)
+        check_random(T, seed, &w);
+    print_worst("random blocks", &w);
+}
+
+/* --- the table
+ * ---------------------------------------------------------------- */
+
+/* An op that stands in formulas as a factor of its own and can be written in a
+ * block has a closed formula. */
+TB_TEST(every_factor_has_a_formula)
+{
+    for (size_t i = 0; tb_ops[i]; i++) {
+        tb_jac jac = tb_ops[i]->jac;
+        bool factor = jac == TB_JAC_SYMBOL || jac == TB_JAC_DIAG ||
+                      jac == TB_JAC_WEIGHT || jac == TB_JAC_MULTI;
+        if (factor && tb_op_find(tb_ops[i]->name) == tb_ops[i] &&
+            !tb_symbolic_find(tb_ops[i]))
+            tb_test_fail(T, __FILE__, __LINE__,
+                         "%s: no row in model/symbolic_ops.c", tb_ops[i]->name);
+    }
+}
