@@ -79,6 +79,8 @@ def environment(extra):
         env.pop(name, None)
     env.update({"LC_ALL": "C.UTF-8", "OMP_WAIT_POLICY": "passive",
                 "TB_THREADS": "1", "TERM": "xterm"})
+    # a refused allocation is an error message, as without the sanitizer
+    env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":allocator_may_return_null=1"
     env.update(extra)
     return {k: v for k, v in env.items() if v is not None}
 

@@ -136,7 +136,9 @@ def train_C122_interrupted(t):
 def train_C122_killed(t):
     """kill -9 at random moments: what is there can be used, and the end is
     that of the run that nobody killed."""
+    began = time.monotonic()
     whole(t)
+    longest = max(0.03, (time.monotonic() - began) / 4)
     rng = random.Random(7)
     fresh = ["train", "pre-ln", "--text", "book.txt", "--out", "cut", *TINY, *LONG]
     killed = 0
@@ -148,7 +150,7 @@ def train_C122_killed(t):
             os.rmdir(t.path("cut"))
         line = ["train", "--out", "cut", "--resume", "--exact"] if have else fresh
         p = t.start(*line, stdout=-3, stderr=-3)
-        time.sleep(rng.uniform(0.02, 0.25))
+        time.sleep(rng.uniform(0.01, longest))
         p.kill()
         killed += p.wait() == -signal.SIGKILL
         if os.path.exists(t.path("cut", "state.safetensors")):

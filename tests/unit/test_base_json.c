@@ -35,7 +35,7 @@ TB_TEST(json_document)
     small_document(j);
     TB_STR(T, tb_json_text(j),
            "{\"block\":\"pre-ln\",\"depth\":-12,\"clean\":true,\"final\":null,"
-           "\"x\":[[1,0.1],[-0,1e-45]],\"layers\":[{},{\"lane\":0.5}],"
+           "\"x\":[[1,0.1],[-0.0,1e-45]],\"layers\":[{},{\"lane\":0.5}],"
            "\"empty\":[]}");
     tb_json_end(j); /* one too many: ignored */
     TB_CHECK(T, tb_json_text(j) != NULL);
@@ -58,7 +58,7 @@ TB_TEST(json_pretty)
            "  \"final\": null,\n"
            "  \"x\": [\n"
            "    [1, 0.1],\n"
-           "    [-0, 1e-45]\n"
+           "    [-0.0, 1e-45]\n"
            "  ],\n"
            "  \"layers\": [\n"
            "    {},\n"
