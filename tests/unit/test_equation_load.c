@@ -80,7 +80,7 @@ TB_TEST(file)
 TB_TEST(file_that_cannot_be_read)
 {
     tb_block *b;
-    TB_FAILS(T, tb_block_load(T->ctx, "/tmp", &b), TB_ERR_IO,
+    TB_FAILS(T, tb_block_load(T->ctx, "/tmp", &b), TB_ERR_INPUT,
              "/tmp: cannot be read");
     /* Endless: read up to the limit, then refused. */
     TB_FAILS(T, tb_block_load(T->ctx, "/dev/zero", &b), TB_ERR_PARSE,
