@@ -9,6 +9,7 @@ PyTorch lacks, is written out by its formula and differentiated by autograd.
 
 Format, one item a line, '#' begins a comment line:
     op NAME BATCH TIME ATTRIBUTES...
+    time T                        of the next input, where it is its own
     in KIND HEIGHT WIDTH          stream, vector, matrix or tokens, in order
     NUMBERS...                    row-major
     out / gout / grad I           followed by their numbers likewise
@@ -60,15 +61,18 @@ def describe(t):
 
 
 def write(folder, name, op, attrs, inputs, fn, numbers):
-    """fn(*inputs) is the op; inputs of floats get gradients."""
+    """fn(*inputs) is the op; inputs of float64 get gradients, data in float32
+    (masks, running statistics) none."""
     batch, time = inputs[0].shape[0], inputs[0].shape[1]
-    live = [t.clone().requires_grad_(t.dtype != torch.int64) for t in inputs]
+    live = [t.clone().requires_grad_(t.dtype == torch.float64) for t in inputs]
     out = fn(*live)
     gout = numbers.tensor(*out.shape)
     out.backward(gout)
     lines = ["# written by tools/make_goldens.py",
              " ".join(["op", op, str(batch), str(time)] + [repr(float(a)) for a in attrs])]
     for t in live:
+        if t.dim() == 3 and t.shape[1] != time:
+            lines += [f"time {t.shape[1]}"]
         lines += ["in " + describe(t), text(t)]
     lines += ["out", text(out), "gout", text(gout)]
     for i, t in enumerate(live):
@@ -86,19 +90,23 @@ def rmsnorm(eps):
     return lambda x, g: x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * g
 
 
-def attention(heads, kv_heads, causal):
-    """softmax(q k^T / sqrt(hd)) v, written out per head."""
+def attention(heads, kv_heads, causal, scale=None):
+    """softmax(scale q k^T) v, written out per head; the causal corner is at the
+    bottom right."""
     def split(x, n):
         return x.reshape(x.shape[0], x.shape[1], n, -1).transpose(1, 2)
 
-    def fn(q, k, v):
+    def fn(q, k, v, keep=None):
         q = split(q, heads)
         k = split(k, kv_heads).repeat_interleave(heads // kv_heads, 1)
         v = split(v, kv_heads).repeat_interleave(heads // kv_heads, 1)
-        s = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+        s = q @ k.transpose(-1, -2)
+        s = s * scale if scale else s / math.sqrt(q.shape[-1])
         if causal:
-            hidden = torch.ones(s.shape[-2:], dtype=torch.bool).triu(1)
+            hidden = torch.ones(s.shape[-2:], dtype=torch.bool).triu(1 + s.shape[-1] - s.shape[-2])
             s = s.masked_fill(hidden, -math.inf)
+        if keep is not None:
+            s = s.masked_fill((keep == 0).unsqueeze(1), -math.inf)
         y = torch.softmax(s, -1) @ v
         return y.transpose(1, 2).reshape(y.shape[0], y.shape[2], -1)
     return fn
@@ -142,6 +150,12 @@ def main(folder):
          lambda a, g, b: F.layer_norm(a.unflatten(-1, (2, 3)), (3,), g, b, 1e-5).flatten(-2))
     case("layernorm_unbiased", "layernorm", [1e-3, 2, 0, 1], [x(5), n.tensor(5), n.tensor(5)],
          lambda a, g, b: (a - a.mean(-1, keepdim=True)) / (a.std(-1, keepdim=True) + 1e-3) * g + b)
+    keep = torch.tensor([[[1, 0, 1, 1], [0, 1, 0, 0]], [[1, 1, 1, 1], [1, 0, 0, 1]]])
+    case("mha_cross", "mha", [2, 2, 0], [x(4, 2, 2), x(4, 2, 4), x(4, 2, 4)], attention(2, 2, 0))
+    case("mha_cross_causal", "mha", [2, 1, 1, 0, 0.3], [x(4, 2, 2), x(2, 2, 4), x(2, 2, 4)],
+         attention(2, 1, 1, 0.3))
+    case("mha_mask", "mha", [2, 2, 0], [x(4, 2, 2), x(4, 2, 4), x(4, 2, 4), keep.float()],
+         attention(2, 2, 0))
 
 
 if __name__ == "__main__":

@@ -26,9 +26,14 @@ size_t tb_op_rows(const tb_opcall *c)
     return c->batch * c->time;
 }
 
+size_t tb_op_in_time(const tb_opcall *c, int i)
+{
+    return c->in_time[i] ? c->in_time[i] : c->time;
+}
+
 size_t tb_op_in_count(const tb_opcall *c, int i)
 {
-    return tb_shape_count(c->in_shape[i], c->batch, c->time);
+    return tb_shape_count(c->in_shape[i], c->batch, tb_op_in_time(c, i));
 }
 
 size_t tb_op_out_count(const tb_opcall *c)

@@ -9,6 +9,7 @@
 /* --- sizes and elements ------------------------------------------------- */
 
 size_t tb_op_rows(const tb_opcall *c); /* batch * time */
+size_t tb_op_in_time(const tb_opcall *c, int i);
 size_t tb_op_in_count(const tb_opcall *c, int i);
 size_t tb_op_out_count(const tb_opcall *c);
 

@@ -1,31 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* mha: softmax(q k^T / sqrt(hd)) v for every head (Vaswani et al. 2017,
+/* mha: softmax(scale q k^T) v for every head (Vaswani et al. 2017,
  * arXiv:1706.03762). Heads lie side by side in the width; several query heads
  * may share one key and value head (Ainslie et al. 2023, arXiv:2305.13245).
+ * Keys and values may belong to a memory of another length; a mask of 1 (keep)
+ * and 0 (hide) acts together with causality. A query that sees nothing gets
+ * zeros and gives no gradient.
  *
  * The work is cut into tiles: some query rows of one head. A causal tile ends
  * at its last row's own column, so most of the hidden half is never computed.
- * The probabilities, [B, heads, T, T], are kept for the other passes, before
- * dropout, whose mask every pass draws again. */
-#include "ops/op_help.h"
-
-/* Rows of a tile: small enough to skip most hidden columns, large enough for
- * the matrix product. */
-enum { ROWS_CAUSAL = 64, ROWS_FULL = 128 };
-
-/* Sizes of one call. */
-typedef struct attn {
-    size_t time, heads, kv_heads, group; /* group: query heads per kv head */
-    size_t hd, qw, kw;                   /* of a head, of q and out, of k, v */
-    size_t tile, tiles;                  /* rows of a tile; tiles of a head */
-    bool causal;
-    double scale, drop; /* drop: rate on the probabilities */
-} attn;
-
-/* Query rows [r0, r0 + rows) of one head; they see `cols` columns. */
-typedef struct tile {
-    size_t b, head, r0, rows, cols;
-} tile;
+ * The probabilities, [B, heads, T_q, T_k], are kept for the other passes,
+ * before dropout, whose mask every pass draws again. */
+#include "ops/mha_tile.h"
 
 /* --- shape -------------------------------------------------------------- */
 
@@ -41,7 +26,6 @@ static bool count_of(double a, size_t *n)
 static bool shape(const tb_shape *in, int nin, const double *attr,
                   tb_shape *out, const char **why)
 {
-    (void)nin;
     size_t h, kv;
     if (!count_of(attr[TB_ATTR_ATTN_HEADS], &h) ||
         !count_of(attr[TB_ATTR_ATTN_KV_HEADS], &kv))
@@ -58,261 +42,178 @@ static bool shape(const tb_shape *in, int nin, const double *attr,
     size_t kw = in[0].width / h * kv;
     if (in[1].width != kw || in[2].width != kw)
         return tb_op_no(why, "k and v must have kv_heads heads of q's size");
+    if (nin > 3 && in[3].kind != TB_SHAPE_STREAM &&
+        in[3].kind != TB_SHAPE_MATRIX)
+        return tb_op_no(why, "a mask must be a stream or a matrix");
+    if (!tb_isfinite(attr[TB_ATTR_ATTN_SCALE]))
+        return tb_op_no(why, "the scale must be a finite number");
     *out = in[0];
     return true;
 }
 
-/* --- geometry ----------------------------------------------------------- */
-
-static attn geometry(const tb_opcall *c)
-{
-    attn g = {.time = c->time,
-              .heads = (size_t)c->attr[TB_ATTR_ATTN_HEADS],
-              .kv_heads = (size_t)c->attr[TB_ATTR_ATTN_KV_HEADS],
-              .qw = c->in_shape[0].width,
-              .kw = c->in_shape[1].width,
-              .causal = c->attr[TB_ATTR_ATTN_CAUSAL] != 0,
-              .drop = c->attr[TB_ATTR_ATTN_DROP]};
-    g.group = g.heads / g.kv_heads;
-    g.hd = g.qw / g.heads;
-    g.tile = g.causal ? ROWS_CAUSAL : ROWS_FULL;
-    g.tiles = (g.time + g.tile - 1) / g.tile;
-    g.scale = 1 / tb_sqrt((double)g.hd);
-    return g;
-}
-
-static tile tile_at(const attn *g, size_t b, size_t head, size_t i)
-{
-    tile t = {.b = b, .head = head, .r0 = i * g->tile};
-    size_t left = g->time - t.r0;
-    t.rows = left < g->tile ? left : g->tile;
-    t.cols = g->causal ? t.r0 + t.rows : g->time;
-    return t;
-}
-
-/* The softmax kernel's `first`: columns that a tile's first row sees. */
-static size_t first_of(const attn *g, const tile *t)
-{
-    return g->causal ? t->r0 + 1 : g->time;
-}
-
-/* Offsets of a tile's rows in q and out, of its head's rows in k and v, and
- * of its rows in the probabilities. */
-static size_t q_at(const attn *g, const tile *t)
-{
-    return (t->b * g->time + t->r0) * g->qw + t->head * g->hd;
-}
-
-static size_t k_at(const attn *g, const tile *t)
-{
-    return t->b * g->time * g->kw + t->head / g->group * g->hd;
-}
-
-static size_t p_at(const attn *g, const tile *t)
-{
-    return ((t->b * g->heads + t->head) * g->time + t->r0) * g->time;
-}
-
-static tb_op_mat q_mat(const tb_opcall *c, const attn *g, const tile *t,
-                       const void *q)
-{
-    return (tb_op_mat){tb_op_peek(c, q, q_at(g, t)), g->qw};
-}
-
-static tb_op_mat k_mat(const tb_opcall *c, const attn *g, const tile *t,
-                       const void *k)
-{
-    return (tb_op_mat){tb_op_peek(c, k, k_at(g, t)), g->kw};
-}
-
-/* A chunk's own [tile, T] blocks of scratch: one for the derivatives of the
- * scores, and with dropout one for the masked probabilities. */
-static size_t blocks(const attn *g)
-{
-    return g->drop > 0 ? 2 : 1;
-}
-
-static void *block_of(const tb_opcall *c, const attn *g, size_t chunk, size_t i)
-{
-    return tb_op_at(c, c->scratch, (chunk * blocks(g) + i) * g->tile * g->time);
-}
+/* --- items ------------------------------------------------------------- */
 
 /* Items of the forward and tangent pass: tiles of all heads. */
-static size_t tile_items(const tb_opcall *c, const attn *g)
+static size_t tile_items(const tb_opcall *c, const tb_attn *g)
 {
     return c->batch * g->heads * g->tiles;
 }
 
 /* What a tile costs, in plain elements: some 8 products for each. A few small
  * tiles share a chunk, so that a short sequence needs no other thread. */
-static size_t tile_unit(const attn *g)
+static size_t tile_unit(const tb_attn *g)
 {
-    size_t rows = g->time < g->tile ? g->time : g->tile;
-    return tb_op_times(tb_op_times(rows, g->time), g->hd / 8 + 1);
+    size_t rows = g->tq < g->tile ? g->tq : g->tile;
+    return tb_op_times(tb_op_times(rows, g->tk), g->hd / 8 + 1);
 }
 
 /* Items of the backward pass: all tiles of a (batch, kv head). */
-static size_t group_unit(const attn *g)
+static size_t group_unit(const tb_attn *g)
 {
     return tb_op_times(tile_unit(g), 2 * g->group * g->tiles);
 }
 
-static tile tile_of_item(const attn *g, size_t item)
+static tb_tile tile_of_item(const tb_attn *g, size_t item)
 {
     size_t bh = item / g->tiles;
-    return tile_at(g, bh / g->heads, bh % g->heads, item % g->tiles);
+    return tb_tile_at(g, bh / g->heads, bh % g->heads, item % g->tiles);
 }
 
-/* --- the parts of a tile ------------------------------------------------ */
-
-/* s (+)= q k^T; s has row stride T */
-static void scores(const tb_opcall *c, const attn *g, const tile *t,
-                   const void *q, const void *k, bool add, void *s)
-{
-    tb_op_product(c, TB_OP_NT, t->rows, t->cols, g->hd, q_mat(c, g, t, q),
-                  k_mat(c, g, t, k), add, s, g->time);
-}
-
-/* y (+)= p v into the tile's rows of y, which is shaped like q */
-static void mix(const tb_opcall *c, const attn *g, const tile *t, const void *p,
-                const void *v, bool add, void *y)
-{
-    tb_op_product(c, TB_OP_NN, t->rows, g->hd, t->cols, (tb_op_mat){p, g->time},
-                  k_mat(c, g, t, v), add, tb_op_at(c, y, q_at(g, t)), g->qw);
-}
-
-/* gk += p^T q, for keys and values */
-static void gather(const tb_opcall *c, const attn *g, const tile *t,
-                   const void *p, const void *q, void *gk)
-{
-    tb_op_product(c, TB_OP_TN, t->cols, g->hd, t->rows, (tb_op_mat){p, g->time},
-                  q_mat(c, g, t, q), true, tb_op_at(c, gk, k_at(g, t)), g->kw);
-}
+/* --- dropout ------------------------------------------------------------ */
 
 /* y = dropout of the tile's p (or of what has its shape); y may be p */
-static void mask(const tb_opcall *c, const attn *g, const tile *t,
+static void drop(const tb_opcall *c, const tb_attn *g, const tb_tile *t,
                  const void *p, void *y)
 {
     for (size_t r = 0; r < t->rows; r++)
-        tb_op_mask(c, g->drop, p_at(g, t) + r * g->time, t->cols,
-                   tb_op_peek(c, p, r * g->time), false,
-                   tb_op_at(c, y, r * g->time));
+        tb_op_mask(c, g->drop, tb_tile_p(g, t) + r * g->tk, t->cols,
+                   tb_op_peek(c, p, r * g->tk), false,
+                   tb_op_at(c, y, r * g->tk));
 }
 
-/* The tile's probabilities as the values see them. */
-static const void *dropped(const tb_opcall *c, const attn *g, const tile *t,
-                           size_t chunk)
+/* The tile's probabilities, and as the values see them. */
+static const void *probabilities(const tb_opcall *c, const tb_attn *g,
+                                 const tb_tile *t)
 {
-    const void *p = tb_op_peek(c, c->saved, p_at(g, t));
+    return tb_op_peek(c, c->saved, tb_tile_p(g, t));
+}
+
+static const void *dropped(const tb_opcall *c, const tb_attn *g,
+                           const tb_tile *t, size_t chunk)
+{
+    const void *p = probabilities(c, g, t);
     if (!(g->drop > 0))
         return p;
-    void *y = block_of(c, g, chunk, 1);
-    mask(c, g, t, p, y);
+    void *y = tb_tile_block(c, g, chunk, 1);
+    drop(c, g, t, p, y);
     return y;
-}
-
-/* From d loss / d (dropped p), in place, to d loss / d (q k^T); a tangent
- * goes the other way through the same symmetric map, then `mask`. */
-static void through_softmax(const tb_opcall *c, const attn *g, const tile *t,
-                            void *gs)
-{
-    c->k->softmax_bwd(t->rows, t->cols, g->time, first_of(g, t), g->scale,
-                      tb_op_peek(c, c->saved, p_at(g, t)), gs);
 }
 
 /* --- forward ------------------------------------------------------------ */
 
 static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
-    const attn g = geometry(c);
+    const tb_attn g = tb_attn_of(c);
     for (size_t i = from; i < to; i++) {
-        tile t = tile_of_item(&g, i);
-        void *p = tb_op_at(c, c->saved, p_at(&g, &t));
-        scores(c, &g, &t, c->in[0], c->in[1], false, p);
-        c->k->softmax_fwd(t.rows, g.time, g.time, first_of(&g, &t), g.scale, p);
-        mix(c, &g, &t, dropped(c, &g, &t, chunk), c->in[2], false, c->out);
+        tb_tile t = tile_of_item(&g, i);
+        void *p = tb_op_at(c, c->saved, tb_tile_p(&g, &t));
+        tb_tile_scores(c, &g, &t, c->in[0], c->in[1], false, p);
+        tb_tile_softmax(c, &g, &t, p);
+        tb_tile_mix(c, &g, &t, chunk, dropped(c, &g, &t, chunk), c->in[2],
+                    false, c->out);
     }
 }
 
 static void fwd(const tb_opcall *c)
 {
-    const attn g = geometry(c);
+    const tb_attn g = tb_attn_of(c);
+    const size_t count = tb_op_in_count(c, 2);
+    tb_tile_suspect(c, &g, 1, &c->in[2], &count);
     tb_op_each(c, tile_items(c, &g), tile_unit(&g), fwd_range);
 }
 
 /* --- backward: one item per (batch, kv head), so that the heads which share
  * keys and values add to them in order --- */
 
-static void bwd_tile(const tb_opcall *c, const attn *g, const tile *t,
+static void bwd_tile(const tb_opcall *c, const tb_attn *g, const tb_tile *t,
                      size_t chunk)
 {
-    void *gs = block_of(c, g, chunk, 0);
+    void *gs = tb_tile_block(c, g, chunk, 0);
     if (c->gin[2])
-        gather(c, g, t, dropped(c, g, t, chunk), c->gout, c->gin[2]);
+        tb_tile_gather(c, g, t, chunk, dropped(c, g, t, chunk), c->gout,
+                       c->gin[2]);
     if (!c->gin[0] && !c->gin[1])
         return;
-    scores(c, g, t, c->gout, c->in[2], false, gs); /* gy v^T */
+    tb_tile_scores(c, g, t, c->gout, c->in[2], false, gs); /* gy v^T */
     if (g->drop > 0)
-        mask(c, g, t, gs, gs);
-    through_softmax(c, g, t, gs);
+        drop(c, g, t, gs, gs);
+    tb_tile_through(c, g, t, probabilities(c, g, t), gs);
     if (c->gin[0])
-        mix(c, g, t, gs, c->in[1], true, c->gin[0]);
+        tb_tile_mix(c, g, t, chunk, gs, c->in[1], true, c->gin[0]);
     if (c->gin[1])
-        gather(c, g, t, gs, c->in[0], c->gin[1]);
+        tb_tile_gather(c, g, t, chunk, gs, c->in[0], c->gin[1]);
 }
 
 static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
-    const attn g = geometry(c);
+    const tb_attn g = tb_attn_of(c);
     size_t heads = g.group * g.tiles; /* tiles of one kv head */
     for (size_t i = from; i < to; i++)
         for (size_t j = 0; j < heads; j++) {
             size_t head = i % g.kv_heads * g.group + j / g.tiles;
-            tile t = tile_at(&g, i / g.kv_heads, head, j % g.tiles);
+            tb_tile t = tb_tile_at(&g, i / g.kv_heads, head, j % g.tiles);
             bwd_tile(c, &g, &t, chunk);
         }
 }
 
 static void bwd(const tb_opcall *c)
 {
-    const attn g = geometry(c);
+    const tb_attn g = tb_attn_of(c);
+    const void *const x[] = {c->in[0], c->in[1], c->gout};
+    const size_t nq = tb_op_in_count(c, 0);
+    const size_t count[] = {nq, tb_op_in_count(c, 1), nq};
+    tb_tile_suspect(c, &g, 3, x, count);
     tb_op_each(c, c->batch * g.kv_heads, group_unit(&g), bwd_range);
 }
 
-/* --- tangent: dS = tq k^T + q tk^T, dP from it as in backward, and
- * ty = dP v + P tv --- */
+/* --- tangent: dS = tq k^T + q tk^T, dP from it as in backward (the map is
+ * symmetric), then dropout, and ty = dP v + P tv --- */
 
-static void tan_tile(const tb_opcall *c, const attn *g, const tile *t,
+static void tan_tile(const tb_opcall *c, const tb_attn *g, const tb_tile *t,
                      size_t chunk)
 {
-    void *ts = block_of(c, g, chunk, 0);
+    void *ts = tb_tile_block(c, g, chunk, 0);
     const void *tq = c->tin[0], *tk = c->tin[1], *tv = c->tin[2];
     if (tq)
-        scores(c, g, t, tq, c->in[1], false, ts);
+        tb_tile_scores(c, g, t, tq, c->in[1], false, ts);
     if (tk)
-        scores(c, g, t, c->in[0], tk, tq != NULL, ts);
+        tb_tile_scores(c, g, t, c->in[0], tk, tq != NULL, ts);
     if (tq || tk) {
-        through_softmax(c, g, t, ts);
+        tb_tile_through(c, g, t, probabilities(c, g, t), ts);
         if (g->drop > 0)
-            mask(c, g, t, ts, ts);
-        mix(c, g, t, ts, c->in[2], false, c->tout);
+            drop(c, g, t, ts, ts);
+        tb_tile_mix(c, g, t, chunk, ts, c->in[2], false, c->tout);
     }
     if (tv)
-        mix(c, g, t, dropped(c, g, t, chunk), tv, tq || tk, c->tout);
+        tb_tile_mix(c, g, t, chunk, dropped(c, g, t, chunk), tv, tq || tk,
+                    c->tout);
 }
 
 static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
-    const attn g = geometry(c);
+    const tb_attn g = tb_attn_of(c);
     for (size_t i = from; i < to; i++) {
-        tile t = tile_of_item(&g, i);
+        tb_tile t = tile_of_item(&g, i);
         tan_tile(c, &g, &t, chunk);
     }
 }
 
 static void tan_(const tb_opcall *c)
 {
-    const attn g = geometry(c);
+    const tb_attn g = tb_attn_of(c);
+    const void *const x[] = {c->in[2], c->tin[2]};
+    const size_t n = tb_op_in_count(c, 2), count[] = {n, n};
+    tb_tile_suspect(c, &g, 2, x, count);
     if (c->tin[0] || c->tin[1] || c->tin[2])
         tb_op_each(c, tile_items(c, &g), tile_unit(&g), tan_range);
     else
@@ -323,44 +224,58 @@ static void tan_(const tb_opcall *c)
 
 static size_t saved(const tb_opcall *c)
 {
-    const attn g = geometry(c);
+    const tb_attn g = tb_attn_of(c);
     size_t heads = tb_op_times(c->batch, g.heads);
-    return tb_op_bytes(c, tb_op_times(heads, tb_op_times(g.time, g.time)));
+    return tb_op_bytes(c, tb_op_times(heads, tb_op_times(g.tq, g.tk)));
 }
 
 static size_t scratch(const tb_opcall *c)
 {
-    const attn g = geometry(c);
+    const tb_attn g = tb_attn_of(c);
     size_t pieces = tb_op_pieces(tile_items(c, &g), tile_unit(&g));
     size_t back = tb_op_pieces(c->batch * g.kv_heads, group_unit(&g));
-    return tb_op_bytes(c,
-                       tb_op_times(pieces > back ? pieces : back,
-                                   tb_op_times(g.tile * blocks(&g), g.time)));
+    return tb_tile_scratch(c, &g, pieces > back ? pieces : back);
 }
 
-/* Two products over the visible pairs. */
+/* Two products over the visible pairs; a mask saves nothing. */
 static double flops(const tb_opcall *c)
 {
-    double t = (double)c->time;
-    double pairs = c->attr[TB_ATTR_ATTN_CAUSAL] != 0 ? t * (t + 1) / 2 : t * t;
-    return 4 * pairs * (double)c->batch * (double)c->in_shape[0].width;
+    const tb_attn g = tb_attn_of(c);
+    return 4 * tb_attn_pairs(&g) * (double)c->batch * (double)g.qw;
+}
+
+/* Keep or hide, nothing between: an additive mask of 0 and -inf is not ours. */
+static const char *check(const tb_opcall *c, size_t *row)
+{
+    size_t n = c->nin > 3 ? tb_op_in_count(c, 3) : 0;
+    for (size_t i = 0; i < n; i++) {
+        double m = tb_op_get(c, c->in[3], i);
+        *row = i / c->in_shape[3].width;
+        if (m != 0 && m != 1)
+            return "a mask holds 1 (keep) or 0 (hide), not this";
+    }
+    return NULL;
 }
 
 const tb_op tb_op_mha = {
     .name = "mha",
     .symbol = "mha",
     .min_in = 3,
-    .max_in = 3,
+    .max_in = 4,
     .nattr = 4,
-    .attr_name = {"heads", "kv_heads", "causal", "drop"},
+    .noption = 1,
+    .attr_name = {"heads", "kv_heads", "causal", "drop", "scale"},
     .lane = TB_LANE_CUT,
     .jac = TB_JAC_MULTI,
-    .needs = TB_NEED_IN(0) | TB_NEED_IN(1) | TB_NEED_IN(2),
+    .needs = TB_NEED_IN(0) | TB_NEED_IN(1) | TB_NEED_IN(2) | TB_NEED_IN(3),
+    .data = TB_NEED_IN(3),
     .shape = shape,
+    .fit = tb_attn_fit,
     .saved = saved,
     .scratch = scratch,
     .fwd = fwd,
     .bwd = bwd,
     .tan = tan_,
+    .check = check,
     .flops = flops,
 };

@@ -65,8 +65,9 @@ static bool read_in(FILE *f, golden *g)
         return false;
     s.kind = kind_of(kind);
     g->v.in[i] = s;
+    size_t time = g->v.in_time[i] ? g->v.in_time[i] : g->v.time;
     return read_numbers(f, g->in[i]) ==
-           (int)tb_shape_count(s, g->v.batch, g->v.time);
+           (int)tb_shape_count(s, g->v.batch, time);
 }
 
 static bool read_grad(FILE *f, golden *g)
@@ -84,6 +85,9 @@ static bool read_item(FILE *f, const char *word, golden *g)
         return fscanf(f, "%*[^\n]") == 0;
     if (tb_streq(word, "op"))
         return read_op(f, g);
+    if (tb_streq(word, "time"))
+        return g->v.nin < TB_OP_INPUTS &&
+               fscanf(f, "%zu", &g->v.in_time[g->v.nin]) == 1;
     if (tb_streq(word, "in"))
         return read_in(f, g);
     if (tb_streq(word, "grad"))
@@ -115,10 +119,10 @@ static void put_inputs(const golden *g, bed *b)
 {
     for (int i = 0; i < b->c.nin; i++)
         for (size_t j = 0; j < b->n[i]; j++)
-            if (bed_moves(b, i))
-                tb_test_set(b->type, b->x[i], j, g->in[i][j]);
-            else
+            if (b->c.in_shape[i].kind == TB_SHAPE_TOKENS)
                 ((int32_t *)b->x[i])[j] = (int32_t)g->in[i][j];
+            else
+                tb_test_set(b->type, b->x[i], j, g->in[i][j]);
     bed_put(b, b->gy, g->gout, b->nout);
 }
 

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/* Attention: masks, memories of another length, queries that see nothing, and
+ * what a NaN may and may not reach. */
+#include "test_ops_call.h"
+
+enum { T_LONG = 150, W = 8, HEADS = 2 };
+
+static double bad_value(int inf)
+{
+    volatile double zero = 0;
+    return inf ? 1 / zero : zero / zero;
+}
+
+static variant attention(size_t tq, size_t tk, double causal)
+{
+    return (variant){.op = "mha",
+                     .batch = 2,
+                     .time = tq,
+                     .in_time = {0, tk, tk, 0},
+                     .nin = 3,
+                     .in = {STREAM(W), STREAM(W), STREAM(W)},
+                     .attr = {HEADS, HEADS, causal}};
+}
+
+/* The same with a mask [T_q, T_k]. */
+static bool open_masked(tb_test *T, bed *b, size_t tq, size_t tk, double causal,
+                        const double *mask)
+{
+    variant v = attention(tq, tk, causal);
+    v.nin = 4;
+    v.in[3] = (tb_shape){TB_SHAPE_MATRIX, tk, tq};
+    if (!bed_open(T, b, &v, TB_F64))
+        return false;
+    bed_put(b, b->x[3], mask, tq * tk);
+    return true;
+}
+
+static void run_all(const bed *b)
+{
+    bed_fwd(b);
+    bed_tan(b, 7);
+    bed_bwd(b, 7);
+}
+
+static bool all_zero(const bed *b, const void *x, size_t from, size_t n)
+{
+    for (size_t i = from; i < from + n; i++)
+        if (bed_get(b, x, i) != 0)
+            return false;
+    return true;
+}
+
+static bool finite_run(const bed *b)
+{
+    for (int i = 0; i < 3; i++)
+        if (b->c.k->nonfinite(b->n[i], b->g[i]))
+            return false;
+    return !b->c.k->nonfinite(b->nout, b->y) &&
+           !b->c.k->nonfinite(b->nout, b->ty);
+}
+
+/* What each query sees, as 0 and 1, by its probabilities. */
+static void check_visible(tb_test *T, const bed *b, size_t tk,
+                          const double *want)
+{
+    const double *p = b->c.saved;
+    size_t tq = b->c.time;
+    for (size_t at = 0; at < 2 * HEADS * tq; at++) {
+        double sum = 0;
+        bool any = false;
+        for (size_t j = 0; j < tk; j++) {
+            bool seen = want[at % tq * tk + j] != 0;
+            TB_CHECK(T, (p[at * tk + j] > 0) == seen);
+            sum += p[at * tk + j];
+            any = any || seen;
+        }
+        TB_NEAR(T, sum, any ? 1 : 0, 1e-14);
+    }
+}
+
+/* --- queries that see nothing ------------------------------------------- */
+
+/* C074: zeros, no gradient, and the other rows as if it were not there */
+TB_TEST(row_with_every_key_masked)
+{
+    const double mask[] = {1, 0, 1, 0, 0, 0, 1, 1, 1};
+    const double rest[] = {1, 0, 1, 1, 1, 1};
+    const size_t row[] = {0, 2};
+    bed b, two;
+    TB_REQUIRE(T, open_masked(T, &b, 3, 3, 0, mask));
+    bed_set_all(&b, b.gy, b.nout, 1);
+    run_all(&b);
+    TB_CHECK(T, finite_run(&b));
+    check_visible(T, &b, 3, mask);
+    for (size_t s = 0; s < 2; s++) {
+        size_t at = (3 * s + 1) * W;
+        TB_CHECK(T, all_zero(&b, b.y, at, W) && all_zero(&b, b.ty, at, W));
+        TB_CHECK(T, all_zero(&b, b.g[0], at, W));
+    }
+    TB_REQUIRE(T, open_masked(T, &two, 2, 3, 0, rest));
+    for (size_t i = 0; i < 4; i++)
+        memcpy((double *)two.x[0] + i * W,
+               (double *)b.x[0] + (i / 2 * 3 + row[i % 2]) * W,
+               W * sizeof(double));
+    for (int i = 1; i < 3; i++)
+        memcpy(two.x[i], b.x[i], b.n[i] * sizeof(double));
+    bed_set_all(&two, two.gy, two.nout, 1);
+    run_all(&two);
+    for (size_t i = 0; i < 4; i++) {
+        size_t at = (i / 2 * 3 + row[i % 2]) * W, n = W * sizeof(double);
+        TB_SAME(T, (double *)b.y + at, (double *)two.y + i * W, n);
+        TB_SAME(T, (double *)b.g[0] + at, (double *)two.g[0] + i * W, n);
+    }
+    for (int i = 1; i < 3; i++)
+        TB_NEAR_N(T, (double *)b.g[i], (double *)two.g[i], b.n[i], 1e-15);
+}
+
+/* C077: keep means keep; the strict upper triangle is then the future */
+TB_TEST(one_means_keep)
+{
+    const double future[] = {0, 1, 1, 0, 0, 1, 0, 0, 0};
+    bed b;
+    TB_REQUIRE(T, open_masked(T, &b, 3, 3, 0, future));
+    bed_fwd(&b);
+    check_visible(T, &b, 3, future);
+}
+
+/* A mask and causality are joined as booleans: hidden by both is hidden once
+ * (C075), and a query left with nothing by the two together is zero. */
+TB_TEST(mask_and_causality)
+{
+    const double mask[] = {0, 1, 1, 1, 0, 1, 1, 1, 0};
+    const double want[] = {0, 0, 0, 1, 0, 0, 1, 1, 0};
+    bed b;
+    TB_REQUIRE(T, open_masked(T, &b, 3, 3, 1, mask));
+    run_all(&b);
+    check_visible(T, &b, 3, want);
+    TB_CHECK(T, finite_run(&b) && all_zero(&b, b.y, 0, W));
+}
+
+/* A mask of ones changes no bit, whatever its form. */
+TB_TEST(mask_of_ones)
+{
+    const variant plain = attention(5, 7, 1);
+    const tb_shape shape[] = {MATRIX(5, 7), STREAM(7), STREAM(1)};
+    const size_t time[] = {0, 5, 7};
+    for (int k = 0; k < 3; k++) {
+        variant v = plain;
+        uint64_t draws = T->draws;
+        bed a, b;
+        v.nin = 4;
+        v.in[3] = shape[k];
+        v.in_time[3] = time[k];
+        TB_REQUIRE(T, bed_open(T, &a, &plain, TB_F32));
+        T->draws = draws;
+        TB_REQUIRE(T, bed_open(T, &b, &v, TB_F32));
+        memcpy(b.gy, a.gy, a.nout * sizeof(float));
+        bed_set_all(&b, b.x[3], b.n[3], 1);
+        run_all(&a), run_all(&b);
+        TB_SAME(T, a.y, b.y, a.nout * sizeof(float));
+        TB_SAME(T, a.ty, b.ty, a.nout * sizeof(float));
+        for (int i = 0; i < 3; i++)
+            TB_SAME(T, a.g[i], b.g[i], a.n[i] * sizeof(float));
+    }
+}
+
+/* --- another length ----------------------------------------------------- */
+
+/* C078: key j is seen by query i iff j <= i + T_k - T_q */
+TB_TEST(causal_is_bottom_right)
+{
+    const double wide[] = {1, 1, 1, 1, 0, 1, 1, 1, 1, 1};
+    const double tall[] = {0, 0, 0, 0, 0, 0, 1, 0, 1, 1};
+    const variant a = attention(2, 5, 1), c = attention(5, 2, 1);
+    bed b;
+    TB_REQUIRE(T, bed_open(T, &b, &a, TB_F64));
+    run_all(&b);
+    check_visible(T, &b, 5, wide);
+    TB_CHECK(T, b.op->flops(&b.c) == 4.0 * 2 * 9 * W);
+    TB_REQUIRE(T, bed_open(T, &b, &c, TB_F64));
+    run_all(&b);
+    check_visible(T, &b, 2, tall);
+    TB_CHECK(T, finite_run(&b) && all_zero(&b, b.y, 0, 3 * W));
+    TB_CHECK(T, b.op->flops(&b.c) == 4.0 * 2 * 3 * W);
+}
+
+/* C078: one token at a time against the full pass */
+TB_TEST(token_by_token)
+{
+    enum { LONG = 70 };
+    const variant full = attention(LONG, LONG, 1);
+    bed a, b;
+    TB_REQUIRE(T, bed_open(T, &a, &full, TB_F32));
+    bed_fwd(&a);
+    for (size_t t = 1; t <= LONG; t += 23) {
+        const variant one = attention(1, t, 1);
+        TB_REQUIRE(T, bed_open(T, &b, &one, TB_F32));
+        for (size_t s = 0; s < 2; s++) {
+            float *from = (float *)a.x[0] + (s * LONG + t - 1) * W;
+            memcpy((float *)b.x[0] + s * W, from, W * sizeof(float));
+            for (int i = 1; i < 3; i++)
+                memcpy((float *)b.x[i] + s * t * W,
+                       (float *)a.x[i] + s * LONG * W, t * W * sizeof(float));
+        }
+        bed_fwd(&b);
+        for (size_t s = 0; s < 2; s++)
+            for (size_t i = 0; i < W; i++)
+                TB_NEAR(T, bed_get(&b, b.y, s * W + i),
+                        bed_get(&a, a.y, (s * LONG + t - 1) * W + i), 1e-6);
+    }
+}
+
+TB_TEST(lengths_that_do_not_fit)
+{
+    variant v = attention(3, 5, 0);
+    bed b;
+    v.nin = 4;
+    v.in[3] = (tb_shape)STREAM(5);
+    TB_REQUIRE(T, bed_open(T, &b, &v, TB_F64));
+    b.c.in_time[2] = 4;
+    TB_STR(T, b.op->fit(&b.c), "k and v must have the same number of tokens");
+    b.c.in_time[2] = 5;
+    b.c.in_time[3] = 5;
+    TB_STR(T, b.op->fit(&b.c),
+           "the mask must be [T_q, T_k], [B, T_q, T_k] or [B, T_k, 1]");
+    b.c.in_shape[3] = (tb_shape)MATRIX(5, 3);
+    TB_CHECK(T, b.op->fit(&b.c) != NULL);
+    b.c.in_shape[3] = (tb_shape)MATRIX(3, 5);
+    TB_CHECK(T, b.op->fit(&b.c) == NULL);
+}
+
+/* An additive mask is found, not misread. */
+TB_TEST(mask_values)
+{
+    const double good[] = {1, 0, 0, 1}, added[] = {0, 0, -1e9, 0};
+    size_t row = 9;
+    bed b;
+    TB_REQUIRE(T, open_masked(T, &b, 2, 2, 0, good));
+    tb_opcall c = bed_call(&b);
+    TB_CHECK(T, b.op->check(&c, &row) == NULL);
+    bed_put(&b, b.x[3], added, 4);
+    TB_STR(T, b.op->check(&c, &row),
+           "a mask holds 1 (keep) or 0 (hide), not this");
+    TB_CHECK(T, row == 1);
+}
+
+/* A scale of its own, of any sign; 0 is the usual one. */
+TB_TEST(scale)
+{
+    variant v = attention(3, 3, 0);
+    bed a, b;
+    uint64_t draws = T->draws;
+    TB_REQUIRE(T, bed_open(T, &a, &v, TB_F64));
+    v.attr[TB_ATTR_ATTN_SCALE] = -1 / tb_sqrt(W / HEADS);
+    T->draws = draws;
+    TB_REQUIRE(T, bed_open(T, &b, &v, TB_F64));
+    for (size_t i = 0; i < b.n[1]; i++)
+        ((double *)b.x[1])[i] *= -1;
+    bed_fwd(&a), bed_fwd(&b);
+    TB_NEAR_N(T, (double *)a.y, (double *)b.y, a.nout, 1e-15);
+}
+
+/* --- what a NaN reaches ------------------------------------------------- */
+
+/* Rows [from, to) of the first sequence of x become NaN or infinite. */
+static void spoil(const bed *b, void *x, size_t from, size_t to, int inf)
+{
+    for (size_t i = from * W; i < to * W; i++)
+        tb_test_set(b->type, x, i, bad_value(inf));
+}
+
+static void same_rows(tb_test *T, const bed *b, const void *x, const void *want,
+                      size_t from, size_t to)
+{
+    size_t one = W * tb_dtype_size(b->type);
+    TB_SAME(T, (const char *)x + from * one, (const char *)want + from * one,
+            (to - from) * one);
+}
+
+/* Two beds with the same numbers. */
+static bool twins(tb_test *T, bed *a, bed *b, const variant *v, tb_dtype type)
+{
+    uint64_t draws = T->draws;
+    if (!bed_open(T, a, v, type))
+        return false;
+    T->draws = draws;
+    return bed_open(T, b, v, type);
+}
+
+/* Later tokens hold NaN or infinity: rows before them keep every bit, forward,
+ * tangent and the gradient of their query. */
+TB_TEST(nan_of_a_later_token)
+{
+    const size_t cut[] = {1, 63, 64, 65, 149};
+    const variant v = attention(T_LONG, T_LONG, 1);
+    for (size_t k = 0; k < 4 * TB_LEN(cut); k++) {
+        size_t at = cut[k / 4];
+        bed a, b;
+        TB_REQUIRE(T, twins(T, &a, &b, &v, k % 2 ? TB_F32 : TB_F64));
+        run_all(&a);
+        for (int i = 0; i < 3; i++) {
+            spoil(&b, b.x[i], at, T_LONG, k / 2 % 2);
+            spoil(&b, b.t[i], at, T_LONG, k / 2 % 2);
+        }
+        spoil(&b, b.gy, at, T_LONG, 0);
+        run_all(&b);
+        same_rows(T, &b, b.y, a.y, 0, at);
+        same_rows(T, &b, b.ty, a.ty, 0, at);
+        same_rows(T, &b, b.g[0], a.g[0], 0, at);
+        double y = bed_get(&b, b.y, at * W);
+        TB_CHECK(T, y != y);        /* its own row shows it */
+        for (int i = 0; i < 3; i++) /* the other sequence */
+            same_rows(T, &b, b.g[i], a.g[i], T_LONG, 2 * T_LONG);
+    }
+}
+
+/* The other way round: a query that came before gives nothing to a key. */
+TB_TEST(nan_gradient_of_an_earlier_token)
+{
+    const size_t cut[] = {1, 63, 64, 65, 149};
+    const variant v = attention(T_LONG, T_LONG, 1);
+    for (size_t k = 0; k < 2 * TB_LEN(cut); k++) {
+        size_t at = cut[k / 2];
+        bed a, b;
+        TB_REQUIRE(T, twins(T, &a, &b, &v, k % 2 ? TB_F32 : TB_F64));
+        run_all(&a);
+        spoil(&b, b.x[0], 0, at, 0);
+        spoil(&b, b.gy, 0, at, 0);
+        run_all(&b);
+        for (int i = 0; i < 3; i++)
+            same_rows(T, &b, b.g[i], a.g[i], at, T_LONG);
+        double g = bed_get(&b, b.g[2], 0);
+        TB_CHECK(T, g != g);
+    }
+}
+
+/* Padding that holds NaN: as if it held zeros. */
+TB_TEST(nan_behind_a_mask)
+{
+    variant v = attention(6, 9, 0);
+    v.nin = 4;
+    v.in[3] = (tb_shape)STREAM(1);
+    v.in_time[3] = 9;
+    for (int inf = 0; inf < 2; inf++) {
+        bed a, b;
+        TB_REQUIRE(T, twins(T, &a, &b, &v, TB_F32));
+        for (size_t j = 0; j < 18; j++) {
+            tb_test_set(TB_F32, a.x[3], j, j % 3 != 1);
+            tb_test_set(TB_F32, b.x[3], j, j % 3 != 1);
+        }
+        for (size_t j = 1; j < 18; j += 3)
+            for (int i = 1; i < 3; i++) {
+                memset((float *)a.x[i] + j * W, 0, W * sizeof(float));
+                spoil(&b, (float *)b.x[i] + j * W, 0, 1, inf);
+                spoil(&b, (float *)b.t[i] + j * W, 0, 1, inf);
+            }
+        run_all(&a), run_all(&b);
+        TB_CHECK(T, finite_run(&b));
+        TB_SAME(T, b.y, a.y, a.nout * sizeof(float));
+        for (int i = 0; i < 3; i++)
+            TB_SAME(T, b.g[i], a.g[i], a.n[i] * sizeof(float));
+        for (size_t j = 1; j < 18; j += 3)
+            TB_CHECK(T, all_zero(&b, b.g[1], j * W, W) &&
+                            all_zero(&b, b.g[2], j * W, W));
+    }
+}
