@@ -10,6 +10,8 @@ typedef struct maker {
     tb_jac_mode mode;
     const tb_jx **at; /* per node, relative to the step's x */
     int now;          /* node whose rule is being applied */
+    int region;       /* sublayer it is in, -1: none */
+    bool wide;        /* that one reads more of x than its argument */
     bool *silent;     /* per node: 0 where every F is */
 } maker;
 
@@ -246,17 +248,40 @@ static const tb_jx *region_rule(maker *m, int i)
     return prod(m, leaf(m, TB_JX_SYM, r->shown, r->in[0]), m->at[r->in[0]]);
 }
 
+/* A definition may read the section's names: then J_F(arg) is not all. */
+static bool reads_around(const maker *m, const tb_region *r)
+{
+    for (int i = r->first; i <= r->last; i++)
+        for (int k = 0; k < m->g->nodes[i].nin; k++) {
+            int a = m->g->nodes[i].in[k];
+            if (a < r->first && a != r->in[0] && m->at[a]->kind != TB_JX_ZERO)
+                return true;
+        }
+    return false;
+}
+
+/* Whether node i is inside a sublayer that is written as one symbol. */
+static bool is_closed(maker *m, int i)
+{
+    int region = m->g->nodes[i].region;
+    if (region < 0 || m->mode == TB_JAC_OPEN)
+        return false;
+    if (region != m->region) {
+        m->region = region;
+        m->wide = reads_around(m, &m->g->regions[region]);
+    }
+    return m->mode == TB_JAC_SILENT || !m->wide;
+}
+
 /* One step; nodes before it, other than its x, do not depend on x. */
 static tb_status build_step(maker *m, int from, int to, const tb_jx **out)
 {
-    const tb_graph *g = m->g;
     m->at[from] = &one;
     m->silent[from] = false;
     for (int i = from + 1; i <= to; i++) {
-        bool closed = g->nodes[i].region >= 0 && m->mode != TB_JAC_OPEN;
         m->now = i;
         m->silent[i] = is_silent(m, i);
-        m->at[i] = closed ? region_rule(m, i) : node_rule(m, i);
+        m->at[i] = is_closed(m, i) ? region_rule(m, i) : node_rule(m, i);
         if (!m->at[i])
             return TB_ERR_MEMORY;
     }
@@ -267,7 +292,7 @@ static tb_status build_step(maker *m, int from, int to, const tb_jx **out)
 tb_status tb_jacobian_build(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
                             tb_jac_mode mode, tb_jacobian *out)
 {
-    maker m = {.a = arena, .g = g, .mode = mode};
+    maker m = {.a = arena, .g = g, .mode = mode, .region = -1};
     int n = g->nboundaries - 1;
     (void)ctx;
     m.at = tb_arena_alloc(arena, (size_t)g->nnodes * sizeof *m.at);

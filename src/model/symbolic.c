@@ -37,8 +37,7 @@ const double *tb_symbolic_value(const tb_symbolic *s, int node)
     return tb_plan_value(s->run, node);
 }
 
-/* --- matrices --------------------------------------------------------------
- */
+/* --- matrices ------------------------------------------------------------- */
 
 static tb_status new_matrix(evaluation *e, size_t rows, size_t cols,
                             matrix *out)
@@ -118,8 +117,7 @@ static tb_status multiply(evaluation *e, const matrix *l, const matrix *r,
     return TB_OK;
 }
 
-/* --- factors -----------------------------------------------------------------
- */
+/* --- factors -------------------------------------------------------------- */
 
 static double coefficient(const evaluation *e, const tb_jx *x)
 {
@@ -195,8 +193,7 @@ static tb_status symbol(evaluation *e, const tb_jx *x, matrix *out)
     return between(e, r->in[0], r->out, TB_JAC_OPEN, out);
 }
 
-/* --- terms -------------------------------------------------------------------
- */
+/* --- terms ---------------------------------------------------------------- */
 
 static tb_status sum(evaluation *e, const tb_jx *x, matrix *out)
 {
@@ -275,8 +272,7 @@ static tb_status term(evaluation *e, const tb_jx *x, matrix *out)
     return remember(e, x, out);
 }
 
-/* --- what callers see
- * --------------------------------------------------------- */
+/* --- what callers see ----------------------------------------------------- */
 
 /* c I written out, or a matrix of the size that was asked for. */
 static tb_status give(const evaluation *e, const matrix *m, size_t rows,

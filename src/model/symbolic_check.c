@@ -4,8 +4,7 @@
 #include "model/parts.h"
 #include "model/symbolic.h"
 
-/* --- one layer with random values --------------------------------------------
- */
+/* --- one layer with random values ----------------------------------------- */
 
 /* Matrices keep lengths; gains, scalars and vectors stay away from 0, so that
  * a scalar may divide. */
@@ -124,8 +123,7 @@ tb_symbolic tb_trial_symbolic(const tb_trial *t)
     return (tb_symbolic){t->ctx, t->graph, &t->run, t->time};
 }
 
-/* --- a piece of it: one node in, one node out
- * ---------------------------------- */
+/* --- a piece of it: one node in, one node out ----------------------------- */
 
 /** The same graph on the same numbers in which the value of `from` is given
  * and the value of `to` is the only output. */
@@ -203,8 +201,7 @@ static tb_status cut_out(piece *p, const tb_trial *t, int from, int to,
     return plan_for(&p->t, frozen ? 0 : TB_PASS_BWD | TB_PASS_TAN);
 }
 
-/* --- three other ways
- * ------------------------------------------------------------ */
+/* --- three other ways ----------------------------------------------------- */
 
 /** What is compared: the symbolic matrix, and scratch of its size. */
 typedef struct test {
@@ -330,8 +327,7 @@ static double largest_of(const double *m, size_t n)
     return most;
 }
 
-/* --- all of them
- * ------------------------------------------------------------------ */
+/* --- all of them ---------------------------------------------------------- */
 
 static tb_status test_for(piece *p, const double *symbolic, test *c)
 {

@@ -76,8 +76,7 @@ static void rmsnorm(const tb_symbolic *s, int node, int input, double *j)
     norm(s, node, false, j);
 }
 
-/* --- slopes ----------------------------------------------------------------
- */
+/* --- slopes --------------------------------------------------------------- */
 
 static double relu_slope(double x)
 {
@@ -144,8 +143,7 @@ SLOPE(sigmoid)
 SLOPE(tanh)
 #undef SLOPE
 
-/* --- linear: I_T (x) W ------------------------------------------------------
- */
+/* --- linear: I_T (x) W ---------------------------------------------------- */
 
 static void linear(const tb_symbolic *s, int node, int input, double *j)
 {
@@ -158,8 +156,7 @@ static void linear(const tb_symbolic *s, int node, int input, double *j)
                 j[(t * out + r) * s->time * in + t * in + c] = w[r * in + c];
 }
 
-/* --- drop: diag(m), m 0 with probability p, else 1/(1-p) ---------------------
- */
+/* --- drop: diag(m), m 0 with probability p, else 1/(1-p) ------------------ */
 
 static double mask(tb_rng rng, size_t element, double p)
 {
@@ -178,8 +175,7 @@ static void drop(const tb_symbolic *s, int node, int input, double *j)
         j[i * n + i] = mask(rng, i, p);
 }
 
-/* --- softmax p of each token: diag(p) - pp' ----------------------------------
- */
+/* --- softmax p of each token: diag(p) - pp' ------------------------------- */
 
 /* p_i = exp(z_i - most) / sum */
 typedef struct soft {
@@ -326,8 +322,7 @@ static void mha(const tb_symbolic *s, int node, int input, double *j)
     }
 }
 
-/* --- cross-entropy: (p - onehot) / count of targets, where there is one
- * ------- */
+/* --- cross-entropy: (p - onehot) / count of targets, where there is one --- */
 
 static void xent(const tb_symbolic *s, int node, int input, double *j)
 {
@@ -346,8 +341,7 @@ static void xent(const tb_symbolic *s, int node, int input, double *j)
     }
 }
 
-/* --- the table ---------------------------------------------------------------
- */
+/* --- the table ------------------------------------------------------------ */
 
 static const tb_symbolic_row rows[] = {
     {&tb_op_layernorm, layernorm, 3, 1},

@@ -117,8 +117,7 @@ static inline void random_vector(random_text *r)
         random_put(r, random_name(r, RANDOM_VECTOR));
 }
 
-/* --- streams ---------------------------------------------------------------
- */
+/* --- streams -------------------------------------------------------------- */
 
 static inline void random_stream(random_text *r, int depth);
 
@@ -281,8 +280,7 @@ static inline void random_stream(random_text *r, int depth)
     }
 }
 
-/* --- statements
- * --------------------------------------------------------------- */
+/* --- statements ----------------------------------------------------------- */
 
 static inline void random_local(random_text *r)
 {
@@ -370,8 +368,7 @@ static inline void random_section(random_text *r, size_t streams)
     random_leave(r, streams);
 }
 
-/* --- definitions
- * --------------------------------------------------------------- */
+/* --- definitions ---------------------------------------------------------- */
 
 static inline void random_definitions(random_text *r)
 {

@@ -12,7 +12,7 @@ enum { DEPTH = 4, BLOCKS = 1000 };
 /** Largest errors met, printed at the end. */
 typedef struct tb_worst {
     tb_agreement a;
-    double lane;
+    double lane, silent;
     size_t layers, kinds[TB_LANE_KIND_NONE + 1];
 } tb_worst;
 
@@ -60,7 +60,8 @@ static void lane_gate(tb_lane_matrices *m, int node, const double *from,
         to[i] += v[i / m->n % count] * from[i];
 }
 
-static void lane_norm(tb_lane_matrices *m, tb_test *T, int i, double *to)
+/* A norm, or the mask of drop, by its formula. */
+static void lane_factor(tb_lane_matrices *m, tb_test *T, int i, double *to)
 {
     int in = m->s.graph->nodes[i].in[0];
     const double *from = m->at[in];
@@ -101,8 +102,8 @@ static void lane_node(tb_lane_matrices *m, tb_test *T, int i)
         lane_gate(m, n->in[0], b, to);
     } else if (n->op == &tb_op_div) {
         lane_add(m, to, a, 1 / tb_symbolic_value(&m->s, n->in[1])[0]);
-    } else if (n->op->lane == TB_LANE_TOLL) {
-        lane_norm(m, T, i, to);
+    } else if (tb_symbolic_find(n->op)) {
+        lane_factor(m, T, i, to);
     } else {
         tb_test_fail(T, __FILE__, __LINE__, "lane: no rule for %s",
                      n->op->name);
@@ -126,20 +127,18 @@ static const double *lane_matrix(tb_lane_matrices *m, tb_test *T, int from,
     return m->at[to];
 }
 
-/* Rows of the backward pass with branches cut, from the last boundary to the
- * first. */
-static void cut_rows(tb_test *T, const tb_trial *t, size_t n, double *out)
+/* Rows of the backward pass from the last boundary to the first. */
+static void backward_rows(tb_test *T, const tb_run *run, const tb_graph *g,
+                          bool cut, size_t n, double *out)
 {
     double *unit = tb_alloc(T->ctx, n, sizeof *unit);
     const void *gout[1] = {unit};
     for (size_t i = 0; i < n; i++) {
         void *gin[1] = {out + i * n};
-        tb_bwd b = {.hi = t->graph->nboundaries - 1,
-                    .cut = true,
-                    .gout = gout,
-                    .gin = gin};
+        tb_bwd b = {
+            .hi = g->nboundaries - 1, .cut = cut, .gout = gout, .gin = gin};
         unit[i] = 1;
-        TB_OKAY(T, tb_plan_backward(T->ctx, &t->run, &b));
+        TB_OKAY(T, tb_plan_backward(T->ctx, run, &b));
         unit[i] = 0;
     }
     tb_free(T->ctx, unit);
@@ -183,7 +182,7 @@ static void check_lane(tb_test *T, const tb_trial *t, tb_worst *w)
     tb_arena_init(&m.arena, T->ctx);
     m.n = tb_symbolic_count(&m.s, from);
     double *cut = lane_copy(&m, NULL), largest = 0, error = 0;
-    cut_rows(T, t, m.n, cut);
+    backward_rows(T, &t->run, g, true, m.n, cut);
     const double *symbolic = lane_matrix(&m, T, from, to);
     tb_status s = tb_graph_lane(T->ctx, g, &m.arena, &lane);
     for (size_t i = 0; i < m.n * m.n; i++) {
@@ -204,8 +203,94 @@ static void check_lane(tb_test *T, const tb_trial *t, tb_worst *w)
     tb_arena_clear(&m.arena);
 }
 
-/* --- one block ---------------------------------------------------------------
- */
+/* --- F = 0 ---------------------------------------------------------------- */
+
+/** A trial's layer with every sublayer's value 0. */
+typedef struct tb_silenced {
+    tb_graph graph;
+    tb_plan *plan;
+    tb_run run;
+    tb_arena arena;
+    size_t n;
+} tb_silenced;
+
+static tb_status silence(tb_test *T, const tb_trial *t, tb_silenced *z)
+{
+    size_t n = (size_t)t->graph->nnodes;
+    tb_plan_spec spec = {.graph = &z->graph,
+                         .batch = 1,
+                         .time = t->time,
+                         .dtype = TB_F64,
+                         .passes = TB_PASS_BWD | TB_PASS_KEEP,
+                         .name = "silenced"};
+    z->graph = *t->graph;
+    z->graph.nodes = tb_arena_alloc(&z->arena, n * sizeof(tb_node));
+    memcpy(z->graph.nodes, t->graph->nodes, n * sizeof(tb_node));
+    for (size_t i = 0; i < n; i++)
+        if (z->graph.nodes[i].op == &tb_op_branch)
+            z->graph.nodes[i].op = &tb_op_affine; /* 0*y + 0 */
+    TB_TRY(tb_plan_create(T->ctx, &spec, &z->plan));
+    z->run = t->run;
+    z->run.plan = z->plan;
+    z->run.saved = tb_alloc(T->ctx, tb_plan_saved_bytes(z->plan), 1);
+    z->run.work = tb_alloc(T->ctx, tb_plan_work_bytes(z->plan), 1);
+    return tb_plan_forward(T->ctx, &z->run);
+}
+
+/* The product of the steps' F = 0 Jacobians. */
+static tb_status silent_product(tb_test *T, const tb_trial *t, tb_silenced *z,
+                                double *out)
+{
+    size_t n = z->n, bytes = n * n * sizeof(double);
+    const tb_symbolic s = {T->ctx, &z->graph, &z->run, t->time};
+    tb_jacobian j;
+    double *step = tb_arena_alloc(&z->arena, bytes);
+    double *so_far = tb_arena_alloc(&z->arena, bytes);
+    TB_TRY(tb_jacobian_build(T->ctx, &z->arena, t->graph, TB_JAC_SILENT, &j));
+    for (size_t i = 0; i < n; i++)
+        out[i * n + i] = 1;
+    for (int f = 0; f < j.nfactors; f++) {
+        memcpy(so_far, out, bytes);
+        memset(out, 0, bytes);
+        TB_TRY(tb_symbolic_term(&s, j.factors[f], n, n, step));
+        for (size_t r = 0; r < n; r++)
+            for (size_t k = 0; k < n; k++)
+                for (size_t c = 0; c < n; c++)
+                    out[r * n + c] += step[r * n + k] * so_far[k * n + c];
+    }
+    return TB_OK;
+}
+
+static void check_silent(tb_test *T, const tb_trial *t, tb_worst *w)
+{
+    tb_silenced z = {0};
+    double error = 0, largest = 0;
+    tb_arena_init(&z.arena, T->ctx);
+    z.n = tb_shape_count(t->graph->nodes[t->graph->boundaries[0].node].shape, 1,
+                         t->time);
+    double *symbolic = tb_arena_alloc(&z.arena, z.n * z.n * sizeof *symbolic);
+    double *backward = tb_arena_alloc(&z.arena, z.n * z.n * sizeof *backward);
+    tb_status s = silence(T, t, &z);
+    if (s == TB_OK)
+        s = silent_product(T, t, &z, symbolic);
+    if (s == TB_OK)
+        backward_rows(T, &z.run, &z.graph, false, z.n, backward);
+    for (size_t i = 0; i < z.n * z.n; i++) {
+        worse(&error, tb_fabs(symbolic[i] - backward[i]));
+        worse(&largest, tb_fabs(backward[i]));
+    }
+    if (s != TB_OK || !(error <= 1e-10 * largest + 1e-14))
+        tb_test_fail(T, __FILE__, __LINE__, "F = 0: error %g of %g; %s", error,
+                     largest, s == TB_OK ? "" : tb_error(T->ctx));
+    worse(&w->silent, error / (largest > 1e-12 ? largest : 1));
+    tb_free(T->ctx, z.run.saved);
+    tb_free(T->ctx, z.run.work);
+    if (z.plan)
+        tb_plan_destroy(T->ctx, z.plan);
+    tb_arena_clear(&z.arena);
+}
+
+/* --- one block ------------------------------------------------------------ */
 
 static void check_layer(tb_test *T, const tb_block *b, const tb_settings *s,
                         size_t l, size_t time, uint64_t seed, tb_worst *w)
@@ -223,8 +308,10 @@ static void check_layer(tb_test *T, const tb_block *b, const tb_settings *s,
         tb_test_fail(T, __FILE__, __LINE__,
                      "layer %zu: tangent %g backward %g difference %g (%g)", l,
                      a.tangent, a.backward, a.difference, a.bound);
-    if (status == TB_OK)
+    if (status == TB_OK) {
         check_lane(T, &t, w);
+        check_silent(T, &t, w);
+    }
     worse(&w->a.tangent, a.tangent);
     worse(&w->a.backward, a.backward);
     worse(&w->a.difference, a.difference);
@@ -250,9 +337,9 @@ static void check_layers(tb_test *T, const tb_block *b, const tb_settings *s,
 static void print_worst(const char *what, const tb_worst *w)
 {
     printf("%s: %zu layers, largest error against tangent %.2g, backward "
-           "%.2g, difference %.2g, lane %.2g; lanes",
+           "%.2g, difference %.2g, lane %.2g, F = 0 %.2g; lanes",
            what, w->layers, w->a.tangent, w->a.backward, w->a.difference,
-           w->lane);
+           w->lane, w->silent);
     for (int k = 0; k <= TB_LANE_KIND_NONE; k++)
         printf(" %s %zu", tb_lane_kind_name((tb_lane_kind)k), w->kinds[k]);
     printf("\n");
@@ -277,8 +364,51 @@ TB_TEST(every_builtin_block)
     print_worst("built-in blocks", &w);
 }
 
-/* --- random blocks
- * -------------------------------------------------------------- */
+/* --- particular blocks ---------------------------------------------------- */
+
+TB_TEST(particular_blocks)
+{
+    static const char *const texts[] = {
+        /* a sublayer that reads more than its argument */
+        "r = 2*x; attn(u) = o(mha(q(u), k(u), v(u))) + r\n"
+        "x = x + F(norm(x))",
+        "attn(u) = x*o(u); ffn(u) = down(up(u)) - x\n"
+        "x = norm(x) + attn(norm(x)) + ffn(x)",
+        /* one sublayer twice in a step: each with its own inner norm */
+        "attn(u) = o(norm(mha(q(u), k(u), v(u))))\n"
+        "x = x + attn(x)*attn(x) - 2*attn(norm(x))",
+        /* masks and stopped values stand still */
+        "x = x + drop(F(drop(norm(x), 0.5)), 0.25)",
+        "x = drop(x, 0.5) + F(norm(x))",
+        "x = stop(x) + F(norm(x)) + x*stop(F(x))",
+        "x = stop(x)",
+        /* streams that cross, pass or end */
+        "stem: a = 2*x; b = tanh(x)\n"
+        "block: t = a; a = x + attn(norm(a)); x = t*x - ffn(b)",
+        "stem: a = x\nblock: a = x; x = norm(a)",
+        /* kinks and saturation */
+        "ffn(u) = down(relu(up(u)))\nx = x + F(softmax(3*x))",
+    };
+    tb_worst w = {0};
+    for (size_t i = 0; i < TB_LEN(texts); i++) {
+        tb_settings s = TB_SETTINGS_UNSET;
+        tb_block *b;
+        int failed = T->failed;
+        s.depth = DEPTH;
+        s.width = 8;
+        s.heads = 4;
+        s.kv_heads = 2;
+        s.dropout = i % 2 ? 0.2 : 0;
+        TB_OKAY(T, tb_block_load(T->ctx, texts[i], &b));
+        check_layers(T, b, &s, 3, i, &w);
+        if (T->failed > failed)
+            printf("block:\n%s\n", texts[i]);
+        tb_block_destroy(T->ctx, b);
+    }
+    print_worst("particular blocks", &w);
+}
+
+/* --- random blocks -------------------------------------------------------- */
 
 /* parse -> print -> parse -> print stands still. */
 static void check_round_trip(tb_test *T, const tb_block *b)
@@ -334,8 +464,7 @@ TB_TEST(a_thousand_random_blocks)
     print_worst("random blocks", &w);
 }
 
-/* --- the table
- * ---------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------ */
 
 /* An op that stands in formulas as a factor of its own and can be written in a
  * block has a closed formula. */
