@@ -2,94 +2,14 @@
 /* Init rules (ruling 12). The prelude starts matrices as Xavier normal with
  * gain 1, biases at 0, gains at 1, embeddings as normal(1), and scalars and
  * vectors as the text says. Then come the block's init: rules and those of
- * the settings; the last match wins.
- *
- * A glob is compared with the full name and with the name after "layers.N.";
- * * is any run of characters. It means weights: ".weight" need not be
- * written; biases and gains match only a glob that ends in .bias or .gain.
- * Embeddings match only a glob that does not begin with *, and learned scalars
- * and vectors only one without * in their own name: `*` is every matrix, and
- * `*, embed.*` every weight. */
+ * the settings; the last match wins (graph/init_rules.h says what matches).
+ */
+#include "graph/init_rules.h"
 #include "model/parts.h"
-
-/* --- globs --------------------------------------------------------------- */
-
-/* glob[0..gn) against text[0..tn), backtracking to the last star only. */
-static bool wild(const char *g, size_t gn, const char *t, size_t tn)
-{
-    size_t i = 0, j = 0, star = SIZE_MAX, mark = 0;
-    while (j < tn) {
-        if (i < gn && g[i] == '*') {
-            star = i++;
-            mark = j;
-        } else if (i < gn && g[i] == t[j]) {
-            i++;
-            j++;
-        } else if (star != SIZE_MAX) {
-            i = star + 1;
-            j = ++mark;
-        } else {
-            return false;
-        }
-    }
-    while (i < gn && g[i] == '*')
-        i++;
-    return i == gn;
-}
-
-static bool ends_with(const char *s, size_t n, const char *tail)
-{
-    size_t k = strlen(tail);
-    return n >= k && memcmp(s + n - k, tail, k) == 0;
-}
-
-/* Bytes of `s` without a ".weight" at its end. */
-static size_t without_weight(const char *s)
-{
-    size_t n = strlen(s);
-    return ends_with(s, n, ".weight") ? n - strlen(".weight") : n;
-}
-
-/* The name after "layers.N.", or all of it. */
-static const char *inner_name(const char *name)
-{
-    static const char head[] = "layers.";
-    if (strncmp(name, head, sizeof head - 1) != 0)
-        return name;
-    const char *dot = strchr(name + sizeof head - 1, '.');
-    return dot ? dot + 1 : name;
-}
-
-/* Does the glob say by its spelling that it means this kind of view? */
-static bool role_meant(const char *glob, const tb_view *v)
-{
-    size_t n = strlen(glob);
-    switch (v->role) {
-    case TB_ROLE_BIAS:
-        return ends_with(glob, n, ".bias");
-    case TB_ROLE_GAIN:
-        return ends_with(glob, n, ".gain");
-    case TB_ROLE_EMBEDDING:
-        return *glob != '*';
-    case TB_ROLE_SCALAR:
-    case TB_ROLE_VECTOR: {
-        const char *dot = strrchr(glob, '.');
-        return !strchr(dot ? dot : glob, '*');
-    }
-    case TB_ROLE_MATRIX:
-        break;
-    }
-    return true;
-}
 
 bool tb_glob_match(const char *glob, const tb_view *v)
 {
-    if (!role_meant(glob, v))
-        return false;
-    size_t gn = without_weight(glob);
-    const char *inner = inner_name(v->name);
-    return wild(glob, gn, inner, without_weight(inner)) ||
-           wild(glob, gn, v->name, without_weight(v->name));
+    return tb_init_glob(glob, v->name, v->role);
 }
 
 /* --- kinds of rules ------------------------------------------------------ */
@@ -157,33 +77,9 @@ static tb_status rules_add(tb_rules *r, const tb_block *b)
     return TB_OK;
 }
 
-/* settings.init as a text of its own: "init:", each of its lines, and the
- * block without which no text is whole. */
-static tb_status parse_extra(tb_rules *r)
-{
-    const char *text = r->sizes->s.init;
-    if (!text)
-        return TB_OK;
-    tb_buf b;
-    tb_buf_init(&b, r->ctx);
-    tb_buf_puts(&b, "init:\n");
-    while (*text) {
-        size_t n = strcspn(text, "\n;");
-        tb_buf_printf(&b, "    %.*s\n", (int)n, text);
-        text += n + (text[n] != '\0');
-    }
-    tb_buf_puts(&b, "block:\n    x = x\n");
-    tb_status s = tb_buf_status(&b);
-    if (s == TB_OK)
-        s = tb_block_parse(r->ctx, "--init", tb_buf_str(&b), b.len,
-                           TB_PARSE_BLOCK, &r->extra);
-    tb_buf_clear(&b);
-    return s;
-}
-
 static tb_status rules_begin(tb_rules *r, const tb_block *b)
 {
-    TB_TRY(parse_extra(r));
+    TB_TRY(tb_init_extra(r->ctx, &r->sizes->s, &r->extra));
     size_t n = (size_t)b->ninit + (r->extra ? (size_t)r->extra->ninit : 0);
     r->rules = tb_arena_alloc(r->arena, (n + 1) * sizeof *r->rules);
     if (!r->rules)
@@ -345,6 +241,12 @@ static void apply_prelude(tb_view *v, tb_start *out)
     *out = prelude[v->role].start;
     if (v->role == TB_ROLE_MATRIX)
         out->value = fan_scale(&xavier, v->shape);
+}
+
+static bool ends_with(const char *s, size_t n, const char *tail)
+{
+    size_t k = strlen(tail);
+    return n >= k && memcmp(s + n - k, tail, k) == 0;
 }
 
 /* Weights whose zero makes attention uniform: queries and keys. */
