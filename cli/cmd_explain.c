@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "tollbooth/explain.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static const opt_usage usage = {
@@ -16,8 +17,24 @@ static const opt_usage usage = {
     .max = 1,
 };
 
+/* Errors that are no numbers come of values that are none. */
+static int code_of(const tb_numeric *n)
+{
+    return n && !isfinite(n->error) ? 4 : 0;
+}
+
+static void numeric_line(const tb_numeric *n)
+{
+    printf("\nNumeric   on random numbers (width %zu, %zu tokens, double) "
+           "the formula differs\n          from the tangent pass by %.2g, from "
+           "the backward pass by %.2g, from a\n          central difference "
+           "by %.2g of the largest entry\n",
+           n->width, n->tokens, n->tangent, n->backward, n->difference);
+}
+
 static int print_text(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
-                      tb_explain_format format, bool ascii)
+                      const tb_numeric *numeric, tb_explain_format format,
+                      bool ascii)
 {
     tb_terminal term = terminal_of(ascii);
     tb_out *out;
@@ -27,26 +44,43 @@ static int print_text(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
         tb_explain_text(ctx, b, s, format, term.width, ascii, out);
     if (status == TB_OK)
         fputs(tb_out_str(out), stdout);
+    if (status == TB_OK && numeric)
+        numeric_line(numeric);
     tb_out_destroy(out);
-    return status == TB_OK ? finish(0) : die(ctx, status);
+    return status == TB_OK ? finish(code_of(numeric)) : die(ctx, status);
 }
 
-static int print_object(tb_ctx *ctx, const tb_block *b, const tb_settings *s)
+static int print_object(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
+                        const tb_numeric *numeric)
 {
     tb_json *j;
     if (tb_json_create(ctx, &j) != TB_OK)
         return die(ctx, TB_ERR_MEMORY);
-    tb_status status = tb_explain_json(ctx, b, s, j, NULL);
+    tb_status status = tb_explain_json(ctx, b, s, numeric, j, NULL);
     if (status == TB_OK)
-        return print_json(ctx, j, 0);
+        return print_json(ctx, j, code_of(numeric));
     tb_json_destroy(j);
     return die(ctx, status);
+}
+
+/* The object (format 4), or text, formula, drawing. */
+static int print(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
+                 bool numeric, int format, bool ascii)
+{
+    tb_numeric n;
+    tb_status status = numeric ? tb_explain_numeric(ctx, b, s, 1, &n) : TB_OK;
+    const tb_numeric *shown = numeric ? &n : NULL;
+    if (status != TB_OK)
+        return die(ctx, status);
+    if (format == 4)
+        return print_object(ctx, b, s, shown);
+    return print_text(ctx, b, s, shown, (tb_explain_format)format, ascii);
 }
 
 int cmd_explain(tb_ctx *ctx, int argc, char **argv)
 {
     tb_settings s = TB_SETTINGS_UNSET;
-    bool json = false, ascii = false;
+    bool json = false, ascii = false, numeric = false;
     int format = 0;
     const opt opts[] = {
         {"depth", OPT_SIZE, &s.depth, "N", "blocks in the stack (default 6)", 0,
@@ -55,6 +89,10 @@ int cmd_explain(tb_ctx *ctx, int argc, char **argv)
         {"format", OPT_CHOICE, &format, NULL, "what to print (default text)",
          "text|latex|mathml|svg|json", 0},
         {"json", OPT_FLAG, &json, NULL, "the same as --format json", 0, 0},
+        {"numeric", OPT_FLAG, &numeric, NULL,
+         "evaluate the Jacobian on random numbers (width 8 unless --width) and "
+         "hold it against tangent, backward and central difference",
+         0, 0},
         {"ascii", OPT_FLAG, &ascii, NULL, "plain ASCII drawing", 0, 0},
         OPT_END,
     };
@@ -62,12 +100,14 @@ int cmd_explain(tb_ctx *ctx, int argc, char **argv)
     tb_block *b;
     if (end != OPT_GO)
         return end == OPT_DONE ? finish(0) : 2;
+    format = json ? 4 : format;
+    if (numeric && format != 0 && format != 4)
+        return usage_error("explain", "--numeric goes with --format text or "
+                                      "json");
     tb_status status = tb_block_load(ctx, argv[0], &b);
     if (status != TB_OK)
         return die(ctx, status);
-    int code = json || format == 4
-                   ? print_object(ctx, b, &s)
-                   : print_text(ctx, b, &s, (tb_explain_format)format, ascii);
+    int code = print(ctx, b, &s, numeric, format, ascii);
     tb_block_destroy(ctx, b);
     return code;
 }

@@ -126,7 +126,8 @@ int tb_web_explain(const char *what, size_t n)
     if (s == TB_OK)
         s = tb_json_create(page.ctx, &page.json);
     if (s == TB_OK)
-        s = tb_explain_json(page.ctx, page.block, &settings, page.json, NULL);
+        s = tb_explain_json(page.ctx, page.block, &settings, NULL, page.json,
+                            NULL);
     return end(s);
 }
 

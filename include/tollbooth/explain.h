@@ -19,11 +19,30 @@ typedef enum tb_explain_format {
     TB_EXPLAIN_SVG
 } tb_explain_format;
 
+/** How far the symbolic Jacobian, evaluated in double on random numbers, is
+ * from three other ways to it: largest entry of the difference over the
+ * largest entry. */
+typedef struct tb_numeric {
+    double error; /* the largest of the three */
+    double tangent, backward, difference;
+    size_t width, tokens; /* it was evaluated at */
+} tb_numeric;
+
+/** tb_explain_numeric - every kind of layer of the block, one by one: each of
+ * its steps with sublayers closed and open, and their product; the blocks of
+ * the matrix where there are several streams. At width 8 unless the settings
+ * say otherwise. TB_ERR_ARG for widths above 128; TB_ERR_INPUT for zero
+ * variance met with eps = 0. */
+tb_status tb_explain_numeric(tb_ctx *ctx, const tb_block *b,
+                             const tb_settings *settings, uint64_t seed,
+                             tb_numeric *out);
+
 /** tb_explain_json - the object of `explain --json` (docs/json.md), as the
- * member `key` (NULL at the top). No weights are made, so any depth and width
- * that can be counted can be explained. */
+ * member `key` (NULL at the top), with `numeric` (NULL: none). No weights are
+ * made, so any depth and width that can be counted can be explained. */
 tb_status tb_explain_json(tb_ctx *ctx, const tb_block *b,
-                          const tb_settings *settings, tb_json *j,
+                          const tb_settings *settings,
+                          const tb_numeric *numeric, tb_json *j,
                           const char *key);
 
 /** tb_explain_text - the same for a reader; columns and ascii as in

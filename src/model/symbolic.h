@@ -69,6 +69,9 @@ typedef struct tb_trial {
 tb_status tb_trial_open(tb_trial *t, tb_ctx *ctx, const tb_block *b,
                         const tb_settings *settings, size_t l, size_t time,
                         uint64_t seed);
+/** tb_trial_plan - plan and buffers for t's graph and the forward pass; inputs,
+ * parameters and attributes of its run are set. */
+tb_status tb_trial_plan(tb_trial *t, unsigned passes);
 void tb_trial_close(tb_trial *t);
 tb_symbolic tb_trial_symbolic(const tb_trial *t);
 

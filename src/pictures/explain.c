@@ -191,7 +191,22 @@ static tb_status block_json(tb_ctx *ctx, const tb_block *b, tb_json *j)
     return s;
 }
 
-static tb_status write_json(tb_ctx *ctx, const explained *e, tb_json *j,
+static void numeric_json(const tb_numeric *n, tb_json *j)
+{
+    tb_json_object(j, "numeric");
+    tb_json_number(j, "error", n->error);
+    tb_json_object(j, "against");
+    tb_json_number(j, "tangent", n->tangent);
+    tb_json_number(j, "backward", n->backward);
+    tb_json_number(j, "difference", n->difference);
+    tb_json_end(j);
+    tb_json_int(j, "width", (int64_t)n->width);
+    tb_json_int(j, "tokens", (int64_t)n->tokens);
+    tb_json_end(j);
+}
+
+static tb_status write_json(tb_ctx *ctx, const explained *e,
+                            const tb_numeric *numeric, tb_json *j,
                             const char *key)
 {
     tb_json_object(j, key);
@@ -202,6 +217,8 @@ static tb_status write_json(tb_ctx *ctx, const explained *e, tb_json *j,
     TB_TRY(lane_json(ctx, e, j));
     TB_TRY(tb_lint_json(ctx, e->block, e->layer, e->tail, j));
     TB_TRY(corners_json(ctx, e, j));
+    if (numeric)
+        numeric_json(numeric, j);
     norm_json(e, j);
     parameters_json(e, j);
     tb_json_end(j);
@@ -209,13 +226,14 @@ static tb_status write_json(tb_ctx *ctx, const explained *e, tb_json *j,
 }
 
 tb_status tb_explain_json(tb_ctx *ctx, const tb_block *b,
-                          const tb_settings *settings, tb_json *j,
+                          const tb_settings *settings,
+                          const tb_numeric *numeric, tb_json *j,
                           const char *key)
 {
     explained e;
     tb_status s = explain_begin(ctx, &e, b, settings);
     if (s == TB_OK)
-        s = write_json(ctx, &e, j, key);
+        s = write_json(ctx, &e, numeric, j, key);
     explain_end(&e);
     return s;
 }

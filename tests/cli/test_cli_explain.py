@@ -239,3 +239,24 @@ def explain_unreadable_file(t):
 
 
 alone(__name__)
+
+
+@test
+def explain_numeric(t):
+    texts = ["stem: a = x\nblock: a = x + attn(norm(a)); x = norm(a + ffn(x))",
+             "block[l <= 2]: x = norm(x + F(x))\nblock: x = x + F(norm(x))",
+             "x = x + F(norm(x))\nmodel:\n    heads = 16"]
+    names = [b["name"] for b in t.run("blocks", "--json").json()["blocks"]]
+    for block in names + texts:
+        n = explain(t, block, "--numeric")["numeric"]
+        errors = n["against"]
+        t.ok(errors["tangent"] < 1e-13, block, errors)
+        t.ok(errors["backward"] < 1e-13, block, errors)
+        t.ok(errors["difference"] < 1e-8, block, errors)
+        t.eq(n["error"], max(errors.values()))
+    n = explain(t, "pre-ln", "--numeric", "--width", "12", "--heads", "3")["numeric"]
+    t.eq(n["width"], 12)
+    t.has(t.run("explain", "pre-ln", "--numeric", rc=0).out, "Numeric")
+    t.has(t.run("explain", "pre-ln", "--numeric", "--width", "4096", rc=2).err,
+          "at most 128")
+    t.run("explain", "pre-ln", "--numeric", "--format", "svg", rc=2)

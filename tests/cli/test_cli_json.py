@@ -112,8 +112,9 @@ def json_explain(t):
     texts = ["x = norm(x); x = x + F(x)", "x = F(norm(x))",
              "block[l <= 2]: x = norm(x + F(x))\nblock: x = x + F(norm(x))",
              "x = x + 0.5*F(norm(x))", "g = scalar(1); x = g*x + F(norm(x))"]
-    compare_with(t, "explain", [t.run("explain", b, "--json", rc=0).json()
-                                for b in names + texts])
+    objects = [t.run("explain", b, "--json", rc=0).json() for b in names + texts]
+    objects.append(t.run("explain", "pre-ln", "--numeric", "--json", rc=0).json())
+    compare_with(t, "explain", objects)
 
 
 @test
