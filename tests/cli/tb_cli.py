@@ -13,7 +13,9 @@ import tempfile
 import threading
 import traceback
 
-PROGRAM = os.path.abspath(os.environ.get("TOLLBOOTH", "build/tollbooth"))
+# $TOLLBOOTH, or the first argument of a test file that is run alone.
+PROGRAM = os.path.abspath(os.environ.get("TOLLBOOTH") or
+                          (sys.argv[1:] + ["build/tollbooth"])[0])
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TESTS = []  # (name, function), in order of definition
 
@@ -270,10 +272,7 @@ def main(name_filter=""):
 
 def alone(name):
     """The end of every test file: run it when it is the program."""
-    global PROGRAM
     if name == "__main__":
-        if len(sys.argv) > 1:
-            PROGRAM = os.path.abspath(sys.argv[1])
         sys.exit(main(sys.argv[2] if len(sys.argv) > 2 else ""))
 
 
