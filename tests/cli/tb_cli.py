@@ -88,7 +88,7 @@ def environment(extra):
 
 
 class T:
-    """One test's helpers; `dir` is an empty folder that is removed after."""
+    """What one test uses; `dir` is an empty folder that is removed after."""
 
     def __init__(self):
         self._dir = None

@@ -122,6 +122,8 @@ def all_formats(name):
                     if key in ("x", "y", "width", "height", "d", "points", "cx",
                                "cy", "r", "x1", "x2", "y1", "y2"):
                         t.ok(bad not in value.lower(), key, value)
+        number = explain(t, name, "--numeric")["numeric"]
+        t.ok(number["error"] < 1e-8, number)
         text = t.run("explain", name, rc=0).out
         t.has(text, "Jacobian", "Lane", doc["jacobian"]["text"].split("\n")[0][:20])
         plain = t.run("explain", name, "--ascii", rc=0)

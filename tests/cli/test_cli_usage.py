@@ -375,13 +375,16 @@ def table_fits_the_terminal(t):
 @test
 def decimal_comma_locale(t):
     """C135"""
-    try:
-        have = subprocess.run(["locale", "-a"], capture_output=True,
-                              text=True).stdout.lower()
-    except OSError:
-        have = ""
-    found = [n for n in ("de_DE.utf8", "pl_PL.utf8", "de_DE.UTF-8")
-             if n.lower() in have]
+    def has_comma(name):
+        try:
+            return subprocess.run(["locale", "decimal_point"], text=True,
+                                  capture_output=True,
+                                  env={**os.environ, "LC_ALL": name}
+                                  ).stdout.strip() == ","
+        except OSError:
+            return False
+
+    found = [n for n in ("de_DE.UTF-8", "pl_PL.UTF-8") if has_comma(n)]
     if not found:
         raise Skip("no locale with a decimal comma is installed")
     env = {"LC_ALL": found[0]}
