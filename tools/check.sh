@@ -253,7 +253,19 @@ tsan() {
     end
 }
 
+# A locale with a decimal comma, for these tests only.
+comma_locale() {
+    local folder=$logs/locale
+    command -v localedef >/dev/null || return 0
+    [ -d "$folder/de_DE.UTF-8" ] || {
+        mkdir -p "$folder"
+        localedef -i de_DE -f UTF-8 "$folder/de_DE.UTF-8" 2>/dev/null
+    }
+    export LOCPATH=$folder
+}
+
 mkdir -p "$logs"
+comma_locale
 if [ $# != 0 ]; then
     for preset; do
         case $preset in

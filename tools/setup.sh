@@ -36,6 +36,7 @@ clang-format           | check | cmd clang-format
 lld                    | check | cmd wasm-ld
 libclang-rt-dev        | check | clang_runtime
 nodejs                 | check | cmd node
+locales                | check | file /usr/share/i18n/locales/de_DE
 librsvg2-bin           | check | cmd rsvg-convert
 dict-devil             | demo  | file /usr/share/dictd/devil.dict.dz
 '

@@ -677,10 +677,11 @@ TB_TEST(calls_and_suggestions)
             "1:5: concat: cannot be computed yet\n"
             "    x = concat(x, x)\n"
             "        ^");
-    refused(T, "x = (x, x)",
-            "1:5: (..., ...): several values are for the last statement of eval\n"
-            "    x = (x, x)\n"
-            "        ^");
+    refused(
+        T, "x = (x, x)",
+        "1:5: (..., ...): several values are for the last statement of eval\n"
+        "    x = (x, x)\n"
+        "        ^");
     refused(T, "x = norm(2)",
             "1:10: a constant stands where a stream is needed\n"
             "    x = norm(2)\n"
