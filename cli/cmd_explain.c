@@ -25,11 +25,13 @@ static int code_of(const tb_numeric *n)
 
 static void numeric_line(const tb_numeric *n)
 {
-    printf("\nNumeric   on random numbers (width %zu, %zu tokens, double) "
-           "the formula differs\n          from the tangent pass by %.2g, from "
-           "the backward pass by %.2g, from a\n          central difference "
-           "by %.2g of the largest entry\n",
-           n->width, n->tokens, n->tangent, n->backward, n->difference);
+    printf(
+        "\nNumeric   on random numbers (width %zu, %zu tokens, double) the "
+        "formula\n"
+        "          differs from the tangent pass by %.2g, from the backward\n"
+        "          pass by %.2g, from a central difference by %.2g of its\n"
+        "          largest entry\n",
+        n->width, n->tokens, n->tangent, n->backward, n->difference);
 }
 
 static int print_text(tb_ctx *ctx, const tb_block *b, const tb_settings *s,

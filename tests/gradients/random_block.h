@@ -13,7 +13,7 @@ typedef enum random_kind {
     RANDOM_STREAM,
     RANDOM_SCALAR,
     RANDOM_VECTOR,
-    RANDOM_LINEAR, /* [d, d] */
+    RANDOM_LINEAR, /* from d to d */
     RANDOM_CONST,
     RANDOM_KINDS
 } random_kind;
@@ -282,6 +282,20 @@ static inline void random_stream(random_text *r, int depth)
 
 /* --- statements ----------------------------------------------------------- */
 
+/* d to 2d and back, as a function. */
+static inline void random_bottle(random_text *r)
+{
+    char name[8];
+    size_t n = ++r->made;
+    tb_format(name, sizeof name, "r%zu", n);
+    tb_buf_printf(r->out,
+                  "    m%zu = linear(d, 2*d)\n"
+                  "    n%zu = linear(2*d, d, bias=false)\n"
+                  "    r%zu(a) = n%zu(tanh(m%zu(a)))\n",
+                  n, n, n, n, n);
+    random_bind(r, RANDOM_LINEAR, name);
+}
+
 static inline void random_local(random_text *r)
 {
     static const char *const starts[][2] = {
@@ -295,6 +309,10 @@ static inline void random_local(random_text *r)
         (random_kind)(random_chance(r, 0.5) ? RANDOM_STREAM
                                             : random_below(r, RANDOM_KINDS));
     char name[8];
+    if (kind == RANDOM_LINEAR && random_chance(r, 0.5)) {
+        random_bottle(r);
+        return;
+    }
     tb_format(name, sizeof name, "%s%zu", starts[kind][0], ++r->made);
     tb_buf_printf(r->out, "    %s = %s", name, starts[kind][1]);
     if (kind == RANDOM_STREAM)
@@ -378,7 +396,8 @@ static inline void random_definitions(random_text *r)
         "attn(u) = o(sigmoid(q(u))*mha(q(u), k(u), v(u)))\n",
         "attn(u) = o(mha(tanh(q(u)), k(u), 0.5*v(u))) + 0.3*u\n",
         "attn(u) = vector(1)*o(mha(q(u), k(u), v(norm(u))))\n",
-        "attn(u) = o(mha(q(u), stop(k(u)), v(u)))/scalar(2)\n"};
+        "attn(u) = o(mha(q(u), stop(k(u)), v(u)))/scalar(2)\n",
+        "attn(u) = o(mha(q(u), k(x), v(u))) - 0.1*x\n"};
     static const char *const ffns[] = {
         "ffn(x) = down(silu(gate(x))*up(x))\n",
         "ffn(x) = down(norm(gelu(up(x))))\n",

@@ -480,3 +480,82 @@ TB_TEST(every_factor_has_a_formula)
                          "%s: no row in model/symbolic_ops.c", tb_ops[i]->name);
     }
 }
+
+static const char small_text[] = "x = x + F(norm(x))";
+
+static tb_status open_small(tb_test *T, tb_block **b, tb_trial *t)
+{
+    tb_settings s = TB_SETTINGS_UNSET;
+    s.width = 4;
+    s.heads = 2;
+    TB_TRY(tb_block_parse(T->ctx, NULL, small_text, sizeof small_text - 1,
+                          TB_PARSE_BLOCK, b));
+    return tb_trial_open(t, T->ctx, *b, &s, 1, 2, 1);
+}
+
+static tb_status whole(const tb_trial *t, double *out)
+{
+    const tb_symbolic s = tb_trial_symbolic(t);
+    const tb_boundary *b = t->graph->boundaries;
+    return tb_symbolic_between(&s, b[0].node, b[t->graph->nboundaries - 1].node,
+                               TB_JAC_CLOSED, out);
+}
+
+/* A new op, or one with options or inputs a formula does not know of, is
+ * refused by name instead of evaluated as something else. */
+TB_TEST(what_has_no_formula_is_refused_by_name)
+{
+    tb_block *b = NULL;
+    tb_trial t;
+    double out[64];
+    TB_OKAY(T, open_small(T, &b, &t));
+    for (int i = 0; i < t.graph->nnodes; i++) {
+        tb_node *n = &t.graph->nodes[i];
+        const tb_op *op = n->op;
+        tb_op strange = *op;
+        if (!tb_symbolic_find(op))
+            continue;
+        strange.name = "strange";
+        n->op = &strange;
+        TB_FAILS(T, whole(&t, out), TB_ERR_ARG, "strange");
+        n->op = op;
+        double *attr = (double *)(uintptr_t)t.run.attr[i];
+        attr[TB_OP_ATTRS - 1] = 1;
+        TB_FAILS(T, whole(&t, out), TB_ERR_ARG, op->name);
+        attr[TB_OP_ATTRS - 1] = 0;
+    }
+    TB_OKAY(T, whole(&t, out));
+    tb_trial_close(&t);
+    tb_block_destroy(T->ctx, b);
+}
+
+/* Open, check, close, with the n-th allocation failing (0: none). */
+static tb_status try_small(tb_test *T, size_t n)
+{
+    tb_block *b = NULL;
+    tb_trial t = {0};
+    tb_agreement a;
+    tb_arena_init(&t.arena, T->ctx);
+    tb_ctx_fail_alloc_at(T->ctx, n);
+    tb_status status = open_small(T, &b, &t);
+    if (status == TB_OK)
+        status = tb_trial_check(&t, &a);
+    tb_ctx_fail_alloc_at(T->ctx, 0);
+    tb_trial_close(&t);
+    if (b)
+        tb_block_destroy(T->ctx, b);
+    return status;
+}
+
+TB_TEST(every_allocation_may_fail)
+{
+    TB_OKAY(T, try_small(T, 0)); /* what is opened once stays open */
+    size_t before = tb_ctx_blocks(T->ctx), n = 1;
+    tb_status status = TB_ERR_MEMORY;
+    for (; status != TB_OK && n < 2000; n++) {
+        status = try_small(T, n);
+        TB_REQUIRE(T, status == TB_OK || status == TB_ERR_MEMORY);
+        TB_REQUIRE(T, tb_ctx_blocks(T->ctx) == before);
+    }
+    TB_CHECK(T, status == TB_OK && n > 10);
+}
