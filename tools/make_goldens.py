@@ -116,6 +116,17 @@ def xent(logits, targets):
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1)
 
 
+def batchnorm(training, momentum=0.1):
+    """Over batch and time; running statistics are data."""
+    def fn(a, g, b, mean, var, keep=None):
+        flat = a.flatten(0, 1)
+        real = slice(None) if keep is None else keep.flatten() == 1
+        y = F.batch_norm(flat[real], mean.double(), var.double(), g, b, training, momentum, 1e-5)
+        out = torch.zeros_like(flat).index_put((torch.arange(len(flat))[real],), y)
+        return out.reshape(a.shape)
+    return fn
+
+
 def main(folder):
     os.makedirs(folder, exist_ok=True)
     n = Numbers(1)
@@ -156,6 +167,18 @@ def main(folder):
          attention(2, 1, 1, 0.3))
     case("mha_mask", "mha", [2, 2, 0], [x(4, 2, 2), x(4, 2, 4), x(4, 2, 4), keep.float()],
          attention(2, 2, 0))
+    running = torch.tensor([[0.5, -1.0, 0.25], [1.5, 0.75, 2.0]]).float()
+    real = torch.tensor([[[1], [1], [0]], [[1], [0], [1]]]).float()
+    case("batchnorm", "batchnorm", [1e-5], [x(3), n.tensor(3), n.tensor(3), *running],
+         batchnorm(True))
+    case("batchnorm_frozen", "batchnorm", [1e-5, 2], [x(3), n.tensor(3), n.tensor(3), *running],
+         batchnorm(False))
+    case("batchnorm_mask", "batchnorm", [1e-5], [x(3), n.tensor(3), n.tensor(3), *running, real],
+         batchnorm(True))
+    case("dyt", "dyt", [], [x(4), n.scalar(), n.tensor(4), n.tensor(4)],
+         lambda a, alpha, g, b: g * torch.tanh(alpha * a) + b)
+    case("derf", "derf", [], [x(4), n.scalar(), n.scalar(), n.tensor(4), n.tensor(4)],
+         lambda a, alpha, s, g, b: g * torch.erf(alpha * a + s) + b)
 
 
 if __name__ == "__main__":

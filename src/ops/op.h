@@ -145,6 +145,20 @@ enum {
     TB_ATTR_ATTN_SCALE /* of q k^T; 0: 1/sqrt(head width) */
 };
 enum { TB_ATTR_DROP_P };
+enum { /* batchnorm, powernorm; the first is TB_ATTR_NORM_EPS */
+       TB_ATTR_BATCH_STATISTICS = 1, /* tb_statistics */
+       TB_ATTR_BATCH_MOMENTUM,       /* of running statistics; 0: 0.1 */
+       TB_ATTR_BATCH_EPS_MODE,       /* tb_eps_mode, no clamp */
+       TB_ATTR_BATCH_BACK_MOMENTUM   /* powernorm's nu; 0: 0.1 */
+};
+
+/** Which statistics normalise. An evaluation sets FROZEN, as it sets drop to 0;
+ * powernorm goes from BATCH to RUNNING when its warm-up ends. */
+typedef enum tb_statistics {
+    TB_STATISTICS_BATCH,
+    TB_STATISTICS_RUNNING, /* powernorm only: approximate backward */
+    TB_STATISTICS_FROZEN
+} tb_statistics;
 
 /** Where eps stands. c = x - mean, L = |c| (Euclidean), n the divisor of the
  * variance v = L^2/n: d, d-1, or 1 for scalenorm and l2norm. */
@@ -183,6 +197,12 @@ typedef enum tb_variance {
  * rmsnorm     x gain? bias?                          as layernorm
  * scalenorm   x length (starts at sqrt(d))           as layernorm
  * l2norm      x                                      as layernorm
+ * batchnorm   x gain? bias? (mean var mask?)?        eps | statistics momentum
+ *             start 0, 1; mask [B,T,1]               eps_mode
+ * powernorm   x gain? bias? (square nu mask?)?       eps | statistics momentum
+ *             start 1, 0; mask [B,T,1]               eps_mode back_momentum
+ * dyt         x alpha gain? bias?: alpha a scalar    -
+ * derf        x alpha shift gain? bias?: scalars     -
  * linear      x weight[out,in] bias?                 -
  * mha         q k v mask?                            heads kv_heads causal drop
  *                                                    | scale
@@ -208,6 +228,10 @@ typedef enum tb_variance {
     X(rmsnorm)                                                                 \
     X(scalenorm)                                                               \
     X(l2norm)                                                                  \
+    X(batchnorm)                                                               \
+    X(powernorm)                                                               \
+    X(dyt)                                                                     \
+    X(derf)                                                                    \
     X(linear)                                                                  \
     X(mha)                                                                     \
     X(relu)                                                                    \
