@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,17 +13,22 @@ typedef struct command {
     const char *name;
     command_fn run;
     const char *summary;
+    bool threads; /* works long enough to be worth a calm thread pool */
 } command;
 
 static const command commands[] = {
-    {"explain", cmd_explain, "diagram, Jacobian, lane and weights of a block"},
-    {"eval", cmd_eval, "evaluate an equation, its gradients and Jacobian"},
-    {"flow", cmd_flow, "gradient flow through any depth, side by side"},
-    {"train", cmd_train, "train a language model on a text"},
-    {"compare", cmd_compare, "blocks on the same data and seeds, one report"},
-    {"generate", cmd_generate, "write text with a trained model"},
-    {"score", cmd_score, "loss and perplexity of a trained model on a text"},
-    {"blocks", cmd_blocks, "the blocks that are built in"},
+    {"explain", cmd_explain, "diagram, Jacobian, lane and weights of a block",
+     false},
+    {"eval", cmd_eval, "evaluate an equation, its gradients and Jacobian",
+     false},
+    {"flow", cmd_flow, "gradient flow through any depth, side by side", true},
+    {"train", cmd_train, "train a language model on a text", true},
+    {"compare", cmd_compare, "blocks on the same data and seeds, one report",
+     true},
+    {"generate", cmd_generate, "write text with a trained model", true},
+    {"score", cmd_score, "loss and perplexity of a trained model on a text",
+     true},
+    {"blocks", cmd_blocks, "the blocks that are built in", false},
 };
 
 enum { NCOMMANDS = sizeof commands / sizeof commands[0] };
@@ -96,19 +102,38 @@ static void guard_streams(void)
             (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-static int by_name(const char *word, int argc, char **argv)
+/* libgomp lets waiting threads spin for milliseconds, which on a machine that
+ * others use too made training 27 times slower; asleep at once they cost half
+ * the speed of a quiet one. Ten thousand turns lose neither, but libgomp reads
+ * the number before main: so the program starts itself again. Where that is
+ * not possible it goes on as it is. */
+static void calm_threads(char **argv)
 {
-    for (size_t i = 0; i < NCOMMANDS; i++)
-        if (strcmp(word, commands[i].name) == 0)
-            return run(&commands[i], argc, argv);
+    static const char name[] = "GOMP_SPINCOUNT";
+    if (getenv(name) || getenv("OMP_WAIT_POLICY"))
+        return;
+    if (setenv(name, "10000", 1) == 0)
+        execv("/proc/self/exe", argv);
+}
+
+/* all_argv is main's: by_name may be called with a command of help's. */
+static int by_name(const char *word, int argc, char **argv, char **all_argv)
+{
+    for (size_t i = 0; i < NCOMMANDS; i++) {
+        if (strcmp(word, commands[i].name) != 0)
+            continue;
+        if (commands[i].threads)
+            calm_threads(all_argv);
+        return run(&commands[i], argc, argv);
+    }
     return unknown_command(word);
 }
 
-static int help(int argc, char **argv)
+static int help(int argc, char **argv, char **all_argv)
 {
     char option[] = "--help", *as_option[] = {argv[argc - 1], option, NULL};
     if (argc > 1)
-        return by_name(argv[argc - 1], 2, as_option);
+        return by_name(argv[argc - 1], 2, as_option, all_argv);
     print_usage(stdout);
     return finish(0);
 }
@@ -121,12 +146,12 @@ int main(int argc, char **argv)
         return tb_status_exit(TB_ERR_USAGE);
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        return help(1, argv + 1);
+        return help(1, argv + 1, argv);
     if (strcmp(argv[1], "help") == 0)
-        return help(argc > 2 ? 2 : 1, argv + 1);
+        return help(argc > 2 ? 2 : 1, argv + 1, argv);
     if (strcmp(argv[1], "--version") == 0) {
         printf("tollbooth " TB_VERSION "\n");
         return finish(0);
     }
-    return by_name(argv[1], argc - 1, argv + 1);
+    return by_name(argv[1], argc - 1, argv + 1, argv);
 }

@@ -165,7 +165,7 @@ void tb_tile_suspect(const tb_opcall *c, const tb_attn *g, int n,
             continue;
         one.in[0] = x[i];
         tb_op_each(&one, count[i], 1, bad_range);
-        bad += tb_op_sum(&one, tb_op_pieces(count[i], 1), 1, 0);
+        bad += tb_op_total(&one, tb_op_pieces(count[i], 1), 1, 0);
     }
     *flag = bad;
 }

@@ -144,7 +144,18 @@ enum {
     TB_ATTR_ATTN_DROP, /* rate on the probabilities */
     TB_ATTR_ATTN_SCALE /* of q k^T; 0: 1/sqrt(head width) */
 };
-enum { TB_ATTR_DROP_P };
+enum { TB_ATTR_DROP_P }; /* skipdrop, too */
+enum {
+    TB_ATTR_ROPE_HEADS,
+    TB_ATTR_ROPE_BASE,        /* 0: 10000 */
+    TB_ATTR_ROPE_INTERLEAVED, /* 1: pairs (2i, 2i+1) */
+    TB_ATTR_ROPE_ROTARY,      /* elements of a head that turn; 0: all */
+    TB_ATTR_ROPE_START        /* position of the first token */
+};
+enum { TB_ATTR_MIX_ROW }; /* from 0 */
+enum { TB_ATTR_SINKHORN_ROUNDS, TB_ATTR_SINKHORN_COLUMNS /* 1: first */ };
+enum { TB_ATTR_UNIT_EPS, TB_ATTR_UNIT_COLUMNS /* 1: columns, not rows */ };
+enum { TB_ATTR_MAXDIV_TO, TB_ATTR_MAXDIV_WHOLE /* 1: over all tokens */ };
 enum { /* batchnorm, powernorm; the first is TB_ATTR_NORM_EPS */
        TB_ATTR_BATCH_STATISTICS = 1, /* tb_statistics */
        TB_ATTR_BATCH_MOMENTUM,       /* of running statistics; 0: 0.1 */
@@ -207,10 +218,21 @@ typedef enum tb_variance {
  * mha         q k v mask?                            heads kv_heads causal drop
  *                                                    | scale
  * relu gelu gelu_tanh silu sigmoid tanh   x          -
+ * exp abs     x                                      -
  * softmax     x (over the width)                     -
+ * rope        x                                      heads | base interleaved
+ *                                                    rotary start
+ * concat      x1 ... x8 (joined in the width)        -
+ * mix         x1 ... x7 A: sum_t A[row,t] x_t; A a matrix [m,n], a vector
+ *             [n] or a stream [m n]                  row
+ * sinkhorn    A: matrix [n,n] or stream [n n]        rounds | columns_first
+ * unit        W: matrix or vector                    eps | columns
+ * maxdiv      x                                      to | whole
+ * sum, mean   x: of everything; scalar               -
  * embed       tokens table[V,w]                      -
  * position    x table[T_max,w]: x[b,t,:] + table[t]  -
  * drop        x                                      p (0: not in the graph)
+ * skipdrop    x: whole sequences                     p
  * stop        x                                      -        (alias)
  * xent        logits targets: mean over targets >= 0; scalar  -  */
 #define TB_OP_LIST(X)                                                          \
@@ -240,10 +262,21 @@ typedef enum tb_variance {
     X(silu)                                                                    \
     X(sigmoid)                                                                 \
     X(tanh)                                                                    \
+    X(exp)                                                                     \
+    X(abs)                                                                     \
     X(softmax)                                                                 \
+    X(rope)                                                                    \
+    X(concat)                                                                  \
+    X(mix)                                                                     \
+    X(sinkhorn)                                                                \
+    X(unit)                                                                    \
+    X(maxdiv)                                                                  \
+    X(sum)                                                                     \
+    X(mean)                                                                    \
     X(embed)                                                                   \
     X(position)                                                                \
     X(drop)                                                                    \
+    X(skipdrop)                                                                \
     X(stop)                                                                    \
     X(xent)
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* drop: y = m (.) x, each element of m being 0 with probability p, else
+/* skipdrop: the same for whole sequences, one number each: stochastic depth of
+ * a branch (Huang et al. 2016, arXiv:1603.09382).
+ *
+ * drop: y = m (.) x, each element of m being 0 with probability p, else
  * 1/(1-p) (Srivastava et al. 2014). m is a pure function of the node's random
  * stream and the element's index: nothing is stored, every pass and any
  * number of threads sees the same mask. */
@@ -73,4 +76,86 @@ const tb_op tb_op_drop = {
     .fwd = fwd,
     .bwd = bwd,
     .tan = tan_,
+};
+
+/* --- skipdrop ----------------------------------------------------------- */
+
+static void skip_rows(const tb_opcall *c, size_t from, size_t to, const void *x,
+                      bool add, void *y)
+{
+    double p = c->attr[TB_ATTR_DROP_P];
+    size_t d = c->out_shape.width;
+    for (size_t r = from; r < to; r++) {
+        bool drop = tb_rng_uniform(c->rng, r / c->time) < p;
+        double m = drop ? 0 : 1 / (1 - p);
+        const void *xr = tb_op_peek(c, x, r * d);
+        void *yr = tb_op_at(c, y, r * d);
+        if (drop && !add)
+            tb_op_copy(c, d, NULL, yr); /* a nan there is dropped too */
+        else if (!drop && add)
+            c->k->axpy(d, m, xr, yr);
+        else if (!drop)
+            c->k->scale(d, m, xr, yr);
+    }
+}
+
+static void skip_fwd_range(const tb_opcall *c, size_t from, size_t to,
+                           size_t chunk)
+{
+    (void)chunk;
+    skip_rows(c, from, to, c->in[0], false, c->out);
+}
+
+static void skip_bwd_range(const tb_opcall *c, size_t from, size_t to,
+                           size_t chunk)
+{
+    (void)chunk;
+    skip_rows(c, from, to, c->gout, true, c->gin[0]);
+}
+
+static void skip_tan_range(const tb_opcall *c, size_t from, size_t to,
+                           size_t chunk)
+{
+    (void)chunk;
+    skip_rows(c, from, to, c->tin[0], false, c->tout);
+}
+
+static void skip_each(const tb_opcall *c, tb_range_fn fn)
+{
+    tb_op_each(c, tb_op_rows(c), c->out_shape.width, fn);
+}
+
+static void skip_fwd(const tb_opcall *c)
+{
+    skip_each(c, skip_fwd_range);
+}
+
+static void skip_bwd(const tb_opcall *c)
+{
+    if (c->gin[0])
+        skip_each(c, skip_bwd_range);
+}
+
+static void skip_tan(const tb_opcall *c)
+{
+    if (c->tin[0])
+        skip_each(c, skip_tan_range);
+    else
+        tb_op_copy(c, tb_op_out_count(c), NULL, c->tout);
+}
+
+const tb_op tb_op_skipdrop = {
+    .name = "skipdrop",
+    .symbol = "skipdrop",
+    .min_in = 1,
+    .max_in = 1,
+    .nattr = 1,
+    .attr_name = {"p"},
+    .lane = TB_LANE_PASS,
+    .jac = TB_JAC_SYMBOL,
+    .draft = true,
+    .shape = shape,
+    .fwd = skip_fwd,
+    .bwd = skip_bwd,
+    .tan = skip_tan,
 };

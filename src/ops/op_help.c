@@ -148,7 +148,7 @@ size_t tb_op_part_bytes(size_t pieces, size_t len)
     return tb_op_times(tb_op_times(pieces, len), sizeof(double));
 }
 
-double tb_op_sum(const tb_opcall *c, size_t pieces, size_t len, size_t i)
+double tb_op_total(const tb_opcall *c, size_t pieces, size_t len, size_t i)
 {
     double sum = 0;
     for (size_t p = 0; p < pieces; p++)
@@ -162,7 +162,7 @@ void tb_op_join(const tb_opcall *c, size_t pieces, size_t len, size_t first,
     if (!g)
         return;
     for (size_t j = 0; j < n; j++)
-        tb_op_acc(c, g, j, tb_op_sum(c, pieces, len, first + j));
+        tb_op_acc(c, g, j, tb_op_total(c, pieces, len, first + j));
 }
 
 void tb_op_product(const tb_opcall *c, tb_op_form form, size_t m, size_t n,

@@ -60,8 +60,8 @@ void tb_op_each(const tb_opcall *c, size_t n, size_t unit, tb_range_fn fn);
 double *tb_op_part(const tb_opcall *c, size_t chunk, size_t len);
 /** tb_op_part_bytes - scratch for `pieces` such parts. */
 size_t tb_op_part_bytes(size_t pieces, size_t len);
-/** tb_op_sum - sum of element i of all parts, in chunk order. */
-double tb_op_sum(const tb_opcall *c, size_t pieces, size_t len, size_t i);
+/** tb_op_total - sum of element i of all parts, in chunk order. */
+double tb_op_total(const tb_opcall *c, size_t pieces, size_t len, size_t i);
 /** tb_op_join - g[j] += that sum of element first + j, for j < n. */
 void tb_op_join(const tb_opcall *c, size_t pieces, size_t len, size_t first,
                 size_t n, void *g);

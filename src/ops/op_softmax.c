@@ -1,6 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* softmax over the width of each row; derivatives from the output alone. */
+/* softmax over the width of each row of a stream or a matrix, or of a vector;
+ * derivatives from the output alone. */
 #include "ops/op_help.h"
+
+static bool shape(const tb_shape *in, int nin, const double *attr,
+                  tb_shape *out, const char **why)
+{
+    if (in[0].kind == TB_SHAPE_SCALAR)
+        return tb_op_no(why, "a softmax of one number is 1");
+    return tb_op_shape_keep(in, nin, attr, out, why);
+}
+
+static size_t rows_of(const tb_opcall *c)
+{
+    tb_shape s = c->out_shape;
+    size_t own = s.kind == TB_SHAPE_MATRIX ? s.height : 1;
+    return s.kind == TB_SHAPE_STREAM ? tb_op_rows(c) : own;
+}
 
 static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
@@ -13,7 +29,7 @@ static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 
 static void fwd(const tb_opcall *c)
 {
-    tb_op_each(c, tb_op_rows(c), c->out_shape.width, fwd_range);
+    tb_op_each(c, rows_of(c), c->out_shape.width, fwd_range);
 }
 
 /* The kernel works in place, so each chunk has one row of its own. */
@@ -31,7 +47,7 @@ static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 static void bwd(const tb_opcall *c)
 {
     if (c->gin[0])
-        tb_op_each(c, tb_op_rows(c), c->out_shape.width, bwd_range);
+        tb_op_each(c, rows_of(c), c->out_shape.width, bwd_range);
 }
 
 static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
@@ -47,13 +63,13 @@ static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 
 static void tan_(const tb_opcall *c)
 {
-    tb_op_each(c, tb_op_rows(c), c->out_shape.width, tan_range);
+    tb_op_each(c, rows_of(c), c->out_shape.width, tan_range);
 }
 
 static size_t scratch(const tb_opcall *c)
 {
     size_t d = c->out_shape.width;
-    return tb_op_bytes(c, tb_op_times(tb_op_pieces(tb_op_rows(c), d), d));
+    return tb_op_bytes(c, tb_op_times(tb_op_pieces(rows_of(c), d), d));
 }
 
 const tb_op tb_op_softmax = {
@@ -64,7 +80,7 @@ const tb_op tb_op_softmax = {
     .lane = TB_LANE_CUT,
     .jac = TB_JAC_SYMBOL,
     .needs = TB_NEED_OUT,
-    .shape = tb_op_shape_stream,
+    .shape = shape,
     .scratch = scratch,
     .fwd = fwd,
     .bwd = bwd,

@@ -198,7 +198,7 @@ static void gain_with(const tb_opcall *c, tb_range_fn fn, double *rms,
         *max = m > *max || m != m ? m : *max;
     }
     double n = (double)tb_op_out_count(c);
-    *rms = n > 0 ? tb_sqrt(tb_op_sum(c, pieces, len, 0) / n) : 0;
+    *rms = n > 0 ? tb_sqrt(tb_op_total(c, pieces, len, 0) / n) : 0;
 }
 
 static size_t scratch(const tb_opcall *c)

@@ -71,8 +71,8 @@ static void fwd(const tb_opcall *c)
     size_t rows = tb_op_rows(c), v = c->in_shape[0].width;
     size_t pieces = tb_op_pieces(rows, v);
     tb_op_each(c, rows, v, fwd_range);
-    double loss = tb_op_sum(c, pieces, 2, 0);
-    double count = tb_op_sum(c, pieces, 2, 1);
+    double loss = tb_op_total(c, pieces, 2, 0);
+    double count = tb_op_total(c, pieces, 2, 1);
     *count_of(c) = count;
     tb_op_set(c, c->out, 0, count > 0 ? loss / count : 0);
 }
@@ -115,7 +115,7 @@ static void tan_(const tb_opcall *c)
     double t = 0;
     if (c->tin[0] && *count_of(c) > 0) {
         tb_op_each(c, rows, v, tan_range);
-        t = tb_op_sum(c, tb_op_pieces(rows, v), 2, 0) / *count_of(c);
+        t = tb_op_total(c, tb_op_pieces(rows, v), 2, 0) / *count_of(c);
     }
     tb_op_set(c, c->tout, 0, t);
 }

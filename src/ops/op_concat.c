@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* concat: streams side by side in the width. */
+#include "ops/op_help.h"
+
+static bool shape(const tb_shape *in, int nin, const double *attr,
+                  tb_shape *out, const char **why)
+{
+    size_t width = 0;
+    (void)attr;
+    for (int i = 0; i < nin; i++) {
+        if (in[i].kind != TB_SHAPE_STREAM)
+            return tb_op_no(why, "only streams can be joined");
+        if (!tb_add(width, in[i].width, &width))
+            return tb_op_no(why, "the joined width is too large");
+    }
+    *out = (tb_shape){TB_SHAPE_STREAM, width, 1};
+    return true;
+}
+
+/* Rows [from, to) of all parts; x[i] NULL is zero. */
+static void join(const tb_opcall *c, size_t from, size_t to,
+                 const void *const *x, void *y)
+{
+    size_t d = c->out_shape.width;
+    for (size_t r = from; r < to; r++)
+        for (size_t at = r * d, i = 0; i < (size_t)c->nin; i++) {
+            size_t w = c->in_shape[i].width;
+            tb_op_copy(c, w, tb_op_peek(c, x[i], r * w), tb_op_at(c, y, at));
+            at += w;
+        }
+}
+
+static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    (void)chunk;
+    join(c, from, to, c->in, c->out);
+}
+
+static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    size_t d = c->out_shape.width;
+    (void)chunk;
+    for (size_t r = from; r < to; r++)
+        for (size_t at = r * d, i = 0; i < (size_t)c->nin; i++) {
+            size_t w = c->in_shape[i].width;
+            if (c->gin[i])
+                tb_op_plus(c, w, tb_op_peek(c, c->gout, at),
+                           tb_op_at(c, c->gin[i], r * w));
+            at += w;
+        }
+}
+
+static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    (void)chunk;
+    join(c, from, to, c->tin, c->tout);
+}
+
+static void fwd(const tb_opcall *c)
+{
+    tb_op_each(c, tb_op_rows(c), c->out_shape.width, fwd_range);
+}
+
+static void bwd(const tb_opcall *c)
+{
+    tb_op_each(c, tb_op_rows(c), c->out_shape.width, bwd_range);
+}
+
+static void tan_(const tb_opcall *c)
+{
+    tb_op_each(c, tb_op_rows(c), c->out_shape.width, tan_range);
+}
+
+const tb_op tb_op_concat = {
+    .name = "concat",
+    .symbol = "concat",
+    .min_in = 1,
+    .max_in = TB_OP_INPUTS,
+    .lane = TB_LANE_PASS,
+    .jac = TB_JAC_MULTI,
+    .draft = true,
+    .shape = shape,
+    .fwd = fwd,
+    .bwd = bwd,
+    .tan = tan_,
+};

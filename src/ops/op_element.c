@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* exp, abs: functions of one element that the kernels do not have, of streams
+ * and of parameters (a logit scale, a step that must not change sign). */
+#include "ops/op_help.h"
+#include "base/math_inline.h"
+
+/* The value; the slope, from the operand a row names: in[0] or out. */
+static double exp_of(double x)
+{
+    return tb_inline_exp(x);
+}
+
+static double exp_slope(double y)
+{
+    return y;
+}
+
+static double abs_of(double x)
+{
+    return tb_fabs(x);
+}
+
+/* 0 at 0; a nan stays one */
+static double abs_slope(double x)
+{
+    double sign = x > 0 ? 1 : x;
+    return x < 0 ? -1 : sign;
+}
+
+static void each(const tb_opcall *c, tb_range_fn fn)
+{
+    tb_op_each(c, tb_op_out_count(c), 4, fn);
+}
+
+#define ELEMENT(label, from_, need)                                            \
+    static void label##_fwd_range(const tb_opcall *c, size_t from, size_t to,  \
+                                  size_t chunk)                                \
+    {                                                                          \
+        (void)chunk;                                                           \
+        for (size_t i = from; i < to; i++)                                     \
+            tb_op_set(c, c->out, i, label##_of(tb_op_get(c, c->in[0], i)));    \
+    }                                                                          \
+    static void label##_bwd_range(const tb_opcall *c, size_t from, size_t to,  \
+                                  size_t chunk)                                \
+    {                                                                          \
+        (void)chunk;                                                           \
+        for (size_t i = from; i < to; i++)                                     \
+            tb_op_acc(c, c->gin[0], i,                                         \
+                      tb_op_get(c, c->gout, i) *                               \
+                          label##_slope(tb_op_get(c, c->from_, i)));           \
+    }                                                                          \
+    static void label##_tan_range(const tb_opcall *c, size_t from, size_t to,  \
+                                  size_t chunk)                                \
+    {                                                                          \
+        (void)chunk;                                                           \
+        for (size_t i = from; i < to; i++)                                     \
+            tb_op_set(c, c->tout, i,                                           \
+                      tb_op_get(c, c->tin[0], i) *                             \
+                          label##_slope(tb_op_get(c, c->from_, i)));           \
+    }                                                                          \
+    static void label##_fwd(const tb_opcall *c)                                \
+    {                                                                          \
+        each(c, label##_fwd_range);                                            \
+    }                                                                          \
+    static void label##_bwd(const tb_opcall *c)                                \
+    {                                                                          \
+        if (c->gin[0])                                                         \
+            each(c, label##_bwd_range);                                        \
+    }                                                                          \
+    static void label##_tan(const tb_opcall *c)                                \
+    {                                                                          \
+        if (c->tin[0])                                                         \
+            each(c, label##_tan_range);                                        \
+        else                                                                   \
+            tb_op_copy(c, tb_op_out_count(c), NULL, c->tout);                  \
+    }                                                                          \
+    const tb_op tb_op_##label = {                                              \
+        .name = #label,                                                        \
+        .symbol = #label,                                                      \
+        .min_in = 1,                                                           \
+        .max_in = 1,                                                           \
+        .lane = TB_LANE_CUT,                                                   \
+        .jac = TB_JAC_DIAG,                                                    \
+        .needs = need,                                                         \
+        .draft = true,                                                         \
+        .shape = tb_op_shape_keep,                                             \
+        .fwd = label##_fwd,                                                    \
+        .bwd = label##_bwd,                                                    \
+        .tan = label##_tan,                                                    \
+    };
+
+ELEMENT(exp, out, TB_NEED_OUT)
+ELEMENT(abs, in[0], TB_NEED_IN(0))
