@@ -73,7 +73,8 @@
     X(const, 1, 1)                                                             \
     X(zeros, 0, 0)                                                             \
     X(ones, 0, 0)                                                              \
-    X(orthogonal, 0, 1) /* gain */
+    X(orthogonal, 0, 1) /* gain */                                             \
+    X(profiled, 0, 0)   /* by a forward pass; scalars and vectors */
 
 /* key of model:, words it takes ("" means a constant expression) */
 #define TB_SETTING_LIST(X)                                                     \

@@ -334,7 +334,7 @@ tb_status tb_model_init(tb_model *m, uint64_t seed)
         TB_TRY(tb_model_init_view(
             m, &m->views[i], seed,
             tb_elem_at(m->dtype, m->params, m->views[i].offset)));
-    return TB_OK;
+    return tb_model_profile_random(m, seed);
 }
 
 /* --- reading ------------------------------------------------------------- */

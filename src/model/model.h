@@ -52,11 +52,13 @@ void tb_model_destroy(tb_model *m);
 tb_status tb_model_alloc(tb_model *m);
 
 /** tb_model_init - every value a pure function of (seed, name, element) by
- * the block's init: rules over the prelude's. */
+ * the block's init: rules over the prelude's; then, where a rule is
+ * `profiled`, one forward pass on random tokens. */
 tb_status tb_model_init(tb_model *m, uint64_t seed);
 
 /** tb_model_init_view - the same for one view, into out[count] of the model's
- * dtype: a stack too deep to hold is made layer by layer. */
+ * dtype: a stack too deep to hold is made layer by layer. A profiled view is
+ * 1 before tb_model_init, and then what the pass found. */
 tb_status tb_model_init_view(tb_model *m, const tb_view *v, uint64_t seed,
                              void *out);
 
@@ -92,6 +94,12 @@ typedef struct tb_batch {
  * may be NULL. A non-finite loss is TB_OK here: callers decide. TB_ERR_INPUT
  * for a token or target beyond the vocabulary. */
 tb_status tb_model_forward(tb_model *m, const tb_batch *b, double *loss);
+
+/** tb_model_profile - the start values of `profiled` parameters, from one
+ * forward pass over b's tokens [batch,time], lowest sublayer first. The other
+ * weights must have their values. Leaves the model's binding as it is. */
+tb_status tb_model_profile(tb_model *m, const tb_batch *b, size_t batch,
+                           size_t time);
 
 /** tb_model_logits - [B,T,V] of the last forward. */
 const void *tb_model_logits(const tb_model *m);

@@ -48,6 +48,7 @@ typedef enum tb_start_kind {
 typedef struct tb_start {
     tb_start_kind kind;
     double value;
+    bool profiled; /* a CONST: 1, after a profiling pass what that found */
 } tb_start;
 
 /** What the rules need to know of one view beside its name and shape. */
@@ -68,6 +69,14 @@ tb_status tb_starts_resolve(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
 /** tb_glob_match - does the glob of an init rule mean this view? (rules.c
  * says how.) */
 bool tb_glob_match(const char *glob, const tb_view *v);
+
+/** tb_profile_product - the node that multiplies this profiled scalar or
+ * vector with a stream, in a sum; -1 with *why where it stands otherwise. */
+int tb_profile_product(const tb_graph *g, int param, const char **why);
+
+/** tb_model_profile_random - tb_model_profile on one sequence of random tokens,
+ * as long as the context. */
+tb_status tb_model_profile_random(tb_model *m, uint64_t seed);
 
 /** tb_start_fill - the values of one view, out[count]. */
 tb_status tb_start_fill(tb_ctx *ctx, tb_dtype dtype, const tb_start *s,

@@ -17,20 +17,22 @@ bool tb_glob_match(const char *glob, const tb_view *v)
 typedef struct tb_rule_kind {
     const char *name;
     tb_start_kind start;
-    bool fans;    /* divided by the fans of a matrix */
-    bool signed_; /* a negative argument has a meaning */
-    double fixed; /* value without an argument */
+    bool fans;     /* divided by the fans of a matrix */
+    bool signed_;  /* a negative argument has a meaning */
+    double fixed;  /* value without an argument */
+    bool profiled; /* found by a forward pass (profile.c) */
 } tb_rule_kind;
 
 static const tb_rule_kind rule_kinds[] = {
-    {"const", TB_START_CONST, false, true, 0},
-    {"normal", TB_START_NORMAL, false, false, 0},
-    {"ones", TB_START_CONST, false, true, 1},
-    {"orthogonal", TB_START_ORTHOGONAL, false, false, 1},
-    {"uniform", TB_START_UNIFORM, false, false, 0},
-    {"xavier", TB_START_NORMAL, true, false, 1},
-    {"xavier_uniform", TB_START_UNIFORM, true, false, 1},
-    {"zeros", TB_START_CONST, false, true, 0},
+    {"const", TB_START_CONST, false, true, 0, false},
+    {"normal", TB_START_NORMAL, false, false, 0, false},
+    {"ones", TB_START_CONST, false, true, 1, false},
+    {"orthogonal", TB_START_ORTHOGONAL, false, false, 1, false},
+    {"profiled", TB_START_CONST, false, true, 1, true},
+    {"uniform", TB_START_UNIFORM, false, false, 0, false},
+    {"xavier", TB_START_NORMAL, true, false, 1, false},
+    {"xavier_uniform", TB_START_UNIFORM, true, false, 1, false},
+    {"zeros", TB_START_CONST, false, true, 0, false},
 };
 
 /** One rule of a block or of the settings. */
@@ -180,6 +182,22 @@ static const char *shown(tb_rules *r, const tb_expr *e, const tb_expr *arg,
     return text;
 }
 
+static tb_status check_profiled(tb_rules *r, const tb_rule *t, const tb_view *v,
+                                const tb_owner *o)
+{
+    tb_pos pos = t->line->rule->pos;
+    const char *why;
+    if (v->role != TB_ROLE_SCALAR && v->role != TB_ROLE_VECTOR)
+        return tb_block_fail(r->ctx, t->block, pos,
+                             "profiled: needs a learned scalar or vector, %s "
+                             "is none",
+                             v->name);
+    if (tb_profile_product(o->graph, o->param, &why) < 0)
+        return tb_block_fail(r->ctx, t->block, pos, "profiled: %s is %s",
+                             v->name, why);
+    return TB_OK;
+}
+
 static tb_status apply_rule(tb_rules *r, const tb_rule *t, tb_view *v,
                             const tb_owner *o, tb_start *out)
 {
@@ -192,6 +210,8 @@ static tb_status apply_rule(tb_rules *r, const tb_rule *t, tb_view *v,
         return tb_block_fail(r->ctx, t->block, e->pos,
                              "%s: needs a matrix, %s is none", t->kind->name,
                              v->name);
+    if (t->kind->profiled)
+        TB_TRY(check_profiled(r, t, v, o));
     tb_consts c = consts_of(r, v, o);
     if (arg)
         TB_TRY(tb_expr_fold(r->ctx, t->block, arg, &c, NULL, NULL, &value));
@@ -201,6 +221,7 @@ static tb_status apply_rule(tb_rules *r, const tb_rule *t, tb_view *v,
                              value);
     v->rule = shown(r, e, arg, value);
     out->kind = t->kind->start;
+    out->profiled = t->kind->profiled;
     out->value = t->kind->fans ? value * fan_scale(t->kind, v->shape) : value;
     return v->rule ? TB_OK : TB_ERR_MEMORY;
 }
@@ -226,12 +247,12 @@ static const struct {
     const char *rule;
     tb_start start;
 } prelude[] = {
-    [TB_ROLE_MATRIX] = {"xavier(1)", {TB_START_NORMAL, 1}},
-    [TB_ROLE_BIAS] = {"zeros", {TB_START_CONST, 0}},
-    [TB_ROLE_GAIN] = {"ones", {TB_START_CONST, 1}},
-    [TB_ROLE_SCALAR] = {"zeros", {TB_START_CONST, 0}},
-    [TB_ROLE_VECTOR] = {"zeros", {TB_START_CONST, 0}},
-    [TB_ROLE_EMBEDDING] = {"normal(1)", {TB_START_NORMAL, 1}},
+    [TB_ROLE_MATRIX] = {"xavier(1)", {TB_START_NORMAL, 1, false}},
+    [TB_ROLE_BIAS] = {"zeros", {TB_START_CONST, 0, false}},
+    [TB_ROLE_GAIN] = {"ones", {TB_START_CONST, 1, false}},
+    [TB_ROLE_SCALAR] = {"zeros", {TB_START_CONST, 0, false}},
+    [TB_ROLE_VECTOR] = {"zeros", {TB_START_CONST, 0, false}},
+    [TB_ROLE_EMBEDDING] = {"normal(1)", {TB_START_NORMAL, 1, false}},
 };
 
 static void apply_prelude(tb_view *v, tb_start *out)
@@ -265,7 +286,7 @@ static tb_status resolve_one(tb_rules *r, const tb_block *b, tb_view *v,
     const tb_rule *t = rule_for(r, v);
     if (r->sizes->s.uniform_attention == 1 && is_query_or_key(v)) {
         v->rule = "zeros (uniform attention)";
-        *out = (tb_start){TB_START_CONST, 0};
+        *out = (tb_start){TB_START_CONST, 0, false};
         return TB_OK;
     }
     if (t)
