@@ -13,6 +13,7 @@ int cmd_blocks(tb_ctx *ctx, int argc, char **argv);
 int cmd_compare(tb_ctx *ctx, int argc, char **argv);
 int cmd_eval(tb_ctx *ctx, int argc, char **argv);
 int cmd_explain(tb_ctx *ctx, int argc, char **argv);
+int cmd_export(tb_ctx *ctx, int argc, char **argv);
 int cmd_flow(tb_ctx *ctx, int argc, char **argv);
 int cmd_generate(tb_ctx *ctx, int argc, char **argv);
 int cmd_score(tb_ctx *ctx, int argc, char **argv);

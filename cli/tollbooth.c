@@ -21,6 +21,7 @@ static const command commands[] = {
      false},
     {"eval", cmd_eval, "evaluate an equation, its gradients and Jacobian",
      false},
+    {"export", cmd_export, "a block as a PyTorch module"},
     {"flow", cmd_flow, "gradient flow through any depth, side by side", true},
     {"train", cmd_train, "train a language model on a text", true},
     {"compare", cmd_compare, "blocks on the same data and seeds, one report",

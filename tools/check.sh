@@ -216,6 +216,8 @@ library_checks() {
     one symbols python tools/check_symbols.py build/src/libtollbooth.a
     one example build/examples/flow_from_c pre-ln
     one install install_check
+    one "export torch" python tests/parity/export_torch.py build/tollbooth \
+        build/tests/parity_dump
     for script in tools/check_docs*; do
         [ ! -f "$script" ] || one "docs" "$script"
     done

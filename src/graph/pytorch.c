@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT */
+/* The file: a class per block section, and the model. */
+#include "graph/pytorch_parts.h"
+
+/* --- texts that fail once ----------------------------------------------- */
+
+void tb_py_fail(tb_py *py, tb_status s)
+{
+    if (py->status == TB_OK)
+        py->status = s;
+}
+
+const char *tb_py_take(tb_py *py, tb_buf *b)
+{
+    const char *text =
+        b->failed ? NULL : tb_arena_strdup(&py->arena, tb_buf_str(b));
+    tb_buf_clear(b);
+    if (text)
+        return text;
+    tb_py_fail(py, TB_ERR_MEMORY);
+    return "";
+}
+
+const char *tb_py_printf(tb_py *py, const char *fmt, ...)
+{
+    tb_buf b;
+    va_list ap;
+    tb_buf_init(&b, py->ctx);
+    va_start(ap, fmt);
+    tb_buf_vprintf(&b, fmt, ap);
+    va_end(ap);
+    return tb_py_take(py, &b);
+}
+
+void *tb_py_alloc(tb_py *py, size_t n, size_t size)
+{
+    size_t bytes;
+    if (py->status != TB_OK)
+        return NULL;
+    void *p =
+        tb_mul(n + 1, size, &bytes) ? tb_arena_alloc(&py->arena, bytes) : NULL;
+    if (!p)
+        tb_py_fail(py, TB_ERR_MEMORY);
+    return p;
+}
+
+/* --- one graph
+ * ----------------------------------------------------------------- */
+
+static void graph_begin(tb_py_graph *t, tb_py *py, const tb_py_part *part)
+{
+    const tb_graph *g = part->graph;
+    *t = (tb_py_graph){.py = py, .g = g, .parts = py->stack->parts};
+    t->consumer = tb_py_alloc(py, (size_t)g->nparams, sizeof *t->consumer);
+    t->regions = tb_py_alloc(py, (size_t)g->nregions, sizeof *t->regions);
+    if (py->status != TB_OK)
+        return;
+    for (int i = 0; i < g->nparams; i++)
+        t->consumer[i] = -1;
+    for (int i = g->nnodes - 1; i >= 0; i--)
+        for (int j = 0; j < g->nodes[i].nin; j++) {
+            int param = g->nodes[g->nodes[i].in[j]].param;
+            if (param >= 0)
+                t->consumer[param] = i;
+        }
+}
+
+/* --- a block section
+ * ---------------------------------------------------------- */
+
+static void doc_section(tb_py *py, const tb_section *s, tb_buf *out)
+{
+    static const char *const words[] = {"block", "stem", "final"};
+    tb_buf b;
+    tb_buf_init(&b, py->ctx);
+    tb_buf_puts(&b, words[s->kind]);
+    if (s->condition) {
+        tb_buf_putc(&b, '[');
+        tb_expr_print(s->condition, &b);
+        tb_buf_putc(&b, ']');
+    }
+    tb_buf_putc(&b, ':');
+    const char *head = tb_py_take(py, &b);
+    tb_py_doc(out, 4, head, strlen(head));
+    for (int i = 0; i < s->nstmts; i++) {
+        tb_buf_init(&b, py->ctx);
+        tb_buf_printf(&b, "    %s = ", s->stmts[i].name);
+        tb_expr_print(s->stmts[i].value, &b);
+        const char *text = tb_py_take(py, &b);
+        tb_py_doc(out, 4, text, strlen(text));
+    }
+}
+
+/* "F is attn, then ffn." */
+static void doc_sublayers(const tb_graph *g, tb_buf *out)
+{
+    int n = 0;
+    for (int i = 0; i < g->nregions; i++)
+        if (tb_streq(g->regions[i].shown, "F") &&
+            (i == 0 || g->regions[i].k != g->regions[i - 1].k))
+            tb_buf_printf(out, "%s%s", n++ ? ", then " : "\n    F is ",
+                          g->regions[i].name);
+    tb_buf_puts(out, n ? ".\n" : "");
+}
+
+static const char *block_doc(tb_py_graph *t)
+{
+    tb_py *py = t->py;
+    const tb_block *block = py->stack->block;
+    tb_buf b;
+    int section = 0;
+    tb_status s = tb_graph_section(py->ctx, block, py->stack->sizes,
+                                   t->layers[0], &section);
+    if (s != TB_OK)
+        tb_py_fail(py, s);
+    tb_buf_init(&b, py->ctx);
+    tb_buf_puts(&b, "    \"\"\"One block.\n\n");
+    doc_section(py, &block->sections[section], &b);
+    doc_sublayers(t->g, &b);
+    tb_buf_puts(&b, "    \"\"\"\n");
+    return tb_py_take(py, &b);
+}
+
+/* The streams of a layer: "x, y". */
+static const char *streams(tb_py *py, const tb_graph *g)
+{
+    tb_buf b;
+    tb_buf_init(&b, py->ctx);
+    for (int i = 0; i < g->ninputs; i++)
+        tb_buf_printf(&b, "%s%s", i ? ", " : "",
+                      tb_py_local(py, g->nodes[g->inputs[i]].name));
+    return tb_py_take(py, &b);
+}
+
+static void wanted_nodes(const tb_graph *g, int *out)
+{
+    for (int i = 0; i < g->noutputs; i++)
+        out[i] = g->outputs[i].node;
+}
+
+static const char *block_forward(tb_py_graph *t)
+{
+    const tb_graph *g = t->g;
+    tb_py_body b;
+    tb_buf out;
+    int *wanted = tb_py_alloc(t->py, (size_t)g->noutputs, sizeof *wanted);
+    tb_buf_init(&out, t->py->ctx);
+    tb_buf_printf(&out, "\n    def forward(self, %s):\n", streams(t->py, g));
+    if (!wanted)
+        return tb_py_take(t->py, &out);
+    wanted_nodes(g, wanted);
+    tb_py_body_begin(&b, t, -1, wanted, g->noutputs, &out);
+    for (int i = 0; i < g->ninputs && t->py->status == TB_OK; i++)
+        tb_py_body_bind(&b, g->nodes[g->inputs[i]].name, g->inputs[i]);
+    if (t->py->status == TB_OK) {
+        tb_py_body_run(&b);
+        tb_py_body_return(&b, wanted, g->noutputs);
+    }
+    return tb_py_take(t->py, &out);
+}
+
+static const char init_head[] = "\n    def init_weights(self):\n"
+                                "        \"\"\"The distributions that "
+                                "tollbooth starts from.\"\"\"\n";
+
+/** A printed section, joined to a class when it is known who takes l. */
+typedef struct section_text {
+    tb_py_graph t;
+    const char *doc, *modules, *init, *forward, *name;
+} section_text;
+
+static void section_print(section_text *s)
+{
+    tb_py_graph *t = &s->t;
+    tb_buf b;
+    tb_py_sublayers(t);
+    t->body_l = t->ctor_l = false;
+    s->doc = block_doc(t);
+    s->forward = block_forward(t);
+    tb_buf_init(&b, t->py->ctx);
+    tb_py_modules(t, NULL, &b);
+    s->modules = tb_py_take(t->py, &b);
+    tb_buf_init(&b, t->py->ctx);
+    tb_buf_puts(&b, init_head);
+    tb_py_starts(t, &b);
+    s->init = tb_py_take(t->py, &b);
+}
+
+/* --- the stack
+ * ------------------------------------------------------------------ */
+
+typedef struct stack {
+    tb_py *py;
+    section_text *sections;
+    size_t nsections, *section_of; /* per layer, from 0 */
+    bool takes_l;
+} stack;
+
+static size_t section_with(stack *s, const tb_py_part *part)
+{
+    for (size_t i = 0; i < s->nsections; i++)
+        if (s->sections[i].t.g == part->graph)
+            return i;
+    graph_begin(&s->sections[s->nsections].t, s->py, part);
+    return s->nsections++;
+}
+
+/* Which layer has which graph. */
+static void find_sections(stack *s)
+{
+    tb_py *py = s->py;
+    size_t depth = py->stack->sizes->s.depth;
+    size_t most = (size_t)py->stack->block->nsections;
+    s->sections = tb_py_alloc(py, most, sizeof *s->sections);
+    s->section_of = tb_py_alloc(py, depth, sizeof *s->section_of);
+    for (size_t l = 0; l < depth && py->status == TB_OK; l++) {
+        s->section_of[l] = section_with(s, &py->stack->parts[l + 1]);
+        s->sections[s->section_of[l]].t.nparts++;
+    }
+    for (size_t i = 0; i < s->nsections && py->status == TB_OK; i++) {
+        tb_py_graph *t = &s->sections[i].t;
+        t->layers = tb_py_alloc(py, t->nparts, sizeof *t->layers);
+        t->nparts = 0;
+    }
+    for (size_t l = 0; l < depth && py->status == TB_OK; l++) {
+        tb_py_graph *t = &s->sections[s->section_of[l]].t;
+        t->layers[t->nparts++] = l + 1;
+    }
+}
+
+static void block_classes(stack *s)
+{
+    tb_py *py = s->py;
+    for (size_t i = 0; i < s->nsections && py->status == TB_OK; i++) {
+        section_text *x = &s->sections[i];
+        section_print(x);
+        x->name =
+            s->nsections == 1 ? "Block" : tb_py_printf(py, "Block%zu", i + 1);
+        s->takes_l = s->takes_l || x->t.body_l || x->t.ctor_l;
+    }
+    for (size_t i = 0; i < s->nsections && py->status == TB_OK; i++) {
+        section_text *x = &s->sections[i];
+        tb_buf_printf(&py->classes, "\n\nclass %s(nn.Module):\n%s", x->name,
+                      tb_py_class_body(&x->t, x->doc, x->modules, s->takes_l,
+                                       x->init, x->forward));
+    }
+}
+
+/* One section: a comprehension. Several: the classes in runs. */
+static void layers_line(stack *s, tb_buf *out)
+{
+    tb_py *py = s->py;
+    size_t depth = py->stack->sizes->s.depth, n = 0;
+    if (s->nsections == 1) {
+        tb_buf_puts(out, "        self.layers = nn.ModuleList(Block");
+        tb_buf_puts(out, s->takes_l ? "(l) for l in range(1, N + 1))\n"
+                                    : "() for _ in range(N))\n");
+        return;
+    }
+    const char **runs = tb_py_alloc(py, depth, sizeof *runs);
+    for (size_t l = 0, next; runs && l < depth; l = next) {
+        for (next = l + 1;
+             next < depth && s->section_of[next] == s->section_of[l];)
+            next++;
+        const char *name = s->sections[s->section_of[l]].name;
+        runs[n++] = next - l == 1
+                        ? name
+                        : tb_py_printf(py, "*[%s] * %zu", name, next - l);
+    }
+    tb_buf_puts(out, "        blocks = [\n");
+    tb_py_fill(out, 12, runs, n);
+    tb_buf_puts(out, "        ]\n        self.layers = nn.ModuleList(");
+    tb_buf_puts(out, s->takes_l
+                         ? "block(l) for l, block in enumerate(blocks, 1))\n"
+                         : "block() for block in blocks)\n");
+}
+
+/* --- the model
+ * ------------------------------------------------------------------ */
+
+static void model_doc(tb_py *py, tb_buf *out)
+{
+    const tb_block *b = py->stack->block;
+    int n = 0;
+    tb_buf_puts(out, "    \"\"\"Embedding, N blocks, head.");
+    for (int i = 0; i < b->nsections; i++) {
+        if (b->sections[i].kind == TB_SECTION_BLOCK)
+            continue;
+        tb_buf_puts(out, n++ ? "\n" : "\n\n");
+        doc_section(py, &b->sections[i], out);
+    }
+    tb_buf_puts(out, n ? "    \"\"\"\n" : "\"\"\"\n");
+}
+
+static void model_init(stack *s, tb_py_graph *stem, tb_py_graph *tail,
+                       tb_buf *out)
+{
+    tb_buf_puts(out, "\n    def __init__(self):\n        super().__init__()\n");
+    tb_py_modules(stem, NULL, out);
+    layers_line(s, out);
+    tb_py_modules(tail, NULL, out);
+    tb_buf_puts(out, "        self.init_weights()\n");
+    tb_buf_puts(out, init_head);
+    tb_py_starts(stem, out);
+    tb_py_starts(tail, out);
+    tb_buf_puts(out, "        for block in self.layers:\n"
+                     "            block.init_weights()\n");
+}
+
+static void stem_lines(tb_py_graph *t, tb_buf *out)
+{
+    const tb_graph *g = t->g;
+    tb_py_body b;
+    int *wanted = tb_py_alloc(t->py, (size_t)g->noutputs, sizeof *wanted);
+    if (!wanted)
+        return;
+    wanted_nodes(g, wanted);
+    tb_py_body_begin(&b, t, -1, wanted, g->noutputs, out);
+    if (t->py->status != TB_OK)
+        return;
+    for (int i = 0; i < g->ninputs; i++)
+        tb_py_body_bind(&b, "tokens", g->inputs[i]);
+    tb_py_body_run(&b);
+    tb_py_body_settle(&b, g->outputs, g->noutputs);
+}
+
+static int output_called(const tb_graph *g, const char *name)
+{
+    int i = 0;
+    while (i + 1 < g->noutputs && !tb_streq(g->outputs[i].name, name))
+        i++;
+    return g->outputs[i].node;
+}
+
+static void tail_lines(tb_py_graph *t, tb_buf *out)
+{
+    const tb_graph *g = t->g;
+    tb_py_body b;
+    int logits = output_called(g, "logits");
+    tb_py_body_begin(&b, t, -1, &logits, 1, out);
+    for (int i = 0; i < g->ninputs && t->py->status == TB_OK; i++)
+        tb_py_body_bind(&b, g->nodes[g->inputs[i]].name, g->inputs[i]);
+    if (t->py->status != TB_OK)
+        return;
+    tb_py_body_run(&b);
+    tb_py_body_return(&b, &logits, 1);
+}
+
+/* The loss of the tail's graph, with the model's call for its logits. */
+static void loss_method(tb_py_graph *t, tb_buf *out)
+{
+    const tb_graph *g = t->g;
+    tb_py_body b;
+    int loss = output_called(g, "loss"), logits = output_called(g, "logits");
+    tb_buf_puts(out, "\n    def loss(self, tokens, targets):\n"
+                     "        \"\"\"Mean cross-entropy per token; a target -1 "
+                     "does not count.\"\"\"\n"
+                     "        logits = self(tokens)\n");
+    tb_py_body_begin(&b, t, -1, &loss, 1, out);
+    if (t->py->status != TB_OK)
+        return;
+    tb_py_body_bind(&b, "logits", logits);
+    for (int i = 0; i < g->ninputs; i++)
+        if (g->nodes[g->inputs[i]].op == &tb_op_tokens)
+            tb_py_body_bind(&b, "targets", g->inputs[i]);
+    tb_py_body_return(&b, &loss, 1);
+}
+
+static void model_class(stack *s, tb_buf *out)
+{
+    tb_py *py = s->py;
+    const tb_py_part *parts = py->stack->parts;
+    size_t depth = py->stack->sizes->s.depth;
+    tb_py_graph stem, tail;
+    size_t bottom[] = {0}, top[] = {depth + 1};
+    const char *names = streams(py, s->sections[0].t.g);
+    graph_begin(&stem, py, &parts[0]);
+    graph_begin(&tail, py, &parts[depth + 1]);
+    stem.layers = bottom;
+    tail.layers = top;
+    stem.nparts = tail.nparts = 1;
+    tail.before = &stem;
+    tb_buf_puts(out, "\n\nclass Model(nn.Module):\n");
+    model_doc(py, out);
+    model_init(s, &stem, &tail, out);
+    tb_buf_puts(out, "\n    def forward(self, tokens):\n"
+                     "        \"\"\"Logits [B, T, VOCAB] of tokens [B, T]."
+                     "\"\"\"\n");
+    stem_lines(&stem, out);
+    tb_buf_printf(out,
+                  "        for block in self.layers:\n"
+                  "            %s = block(%s)\n",
+                  names, names);
+    tail_lines(&tail, out);
+    loss_method(&tail, out);
+}
+
+/* --- the file
+ * ------------------------------------------------------------------- */
+
+static void print(tb_py *py, tb_buf *out)
+{
+    stack s = {.py = py};
+    tb_buf model;
+    tb_buf_init(&model, py->ctx);
+    find_sections(&s);
+    if (py->status == TB_OK)
+        block_classes(&s);
+    if (py->status == TB_OK)
+        model_class(&s, &model);
+    if (py->status == TB_OK) {
+        tb_py_head(py, out);
+        tb_py_helpers(py, out);
+        tb_buf_put(out, tb_buf_str(&py->classes), py->classes.len);
+        tb_buf_put(out, tb_buf_str(&model), model.len);
+        tb_py_loader(py, out);
+    }
+    if (model.failed || py->classes.failed || out->failed)
+        tb_py_fail(py, TB_ERR_MEMORY);
+    tb_buf_clear(&model);
+}
+
+tb_status tb_pytorch_print(tb_ctx *ctx, const tb_py_stack *s, tb_buf *out)
+{
+    tb_py py = {.ctx = ctx, .stack = s};
+    tb_arena_init(&py.arena, ctx);
+    tb_buf_init(&py.classes, ctx);
+    py.last = &py.known;
+    print(&py, out);
+    tb_buf_clear(&py.classes);
+    tb_arena_clear(&py.arena);
+    return py.status;
+}

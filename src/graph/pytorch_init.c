@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT */
+/* Constructors: a module per parameter name, so that the names of the file
+ * are ours; and how weights start. */
+#include "graph/pytorch_parts.h"
+
+/* --- who owns what ------------------------------------------------------ */
+
+/* The name of the sublayer whose class makes the parameter, or NULL. */
+static const char *owner_of(const tb_py_graph *t, int param)
+{
+    int node = t->consumer[param];
+    int region = node < 0 ? -1 : t->g->nodes[node].region;
+    if (region < 0)
+        return NULL;
+    const char *name = t->g->regions[region].name;
+    return tb_py_below(t->g->params[param].name, name) ? name : NULL;
+}
+
+bool tb_py_has(const tb_py_graph *t, int param, const char *name)
+{
+    return tb_streq(owner_of(t, param), name);
+}
+
+static bool is_made(const tb_py_graph *t, int param)
+{
+    const tb_graph *g = t->before ? t->before->g : NULL;
+    for (int i = 0; g && i < g->nparams; i++)
+        if (tb_streq(g->params[i].name, t->g->params[param].name))
+            return true;
+    return false;
+}
+
+static bool is_bare(tb_role r)
+{
+    return r == TB_ROLE_SCALAR || r == TB_ROLE_VECTOR;
+}
+
+/* The row whose `make` builds the module; a linear that nothing calls is one
+ * all the same. */
+static const tb_py_row *maker(const tb_py_graph *t, int param)
+{
+    int node = t->consumer[param];
+    return tb_py_row_of(node < 0 ? &tb_op_linear : t->g->nodes[node].op);
+}
+
+/* --- one module --------------------------------------------------------- */
+
+static const char *as_float(tb_py *py, double v)
+{
+    const char *s = tb_py_number(py, v);
+    return strpbrk(s, ".en") ? s : tb_py_printf(py, "%s.0", s);
+}
+
+static const char *attr_text(tb_py_graph *t, const tb_node *n)
+{
+    tb_py *py = t->py;
+    const tb_attr *a = &n->attr[0];
+    if (!a->expr && a->value == py->stack->sizes->s.eps)
+        return "EPS";
+    if (!a->expr)
+        return tb_py_number(py, a->value);
+    if (!tb_py_mentions(a->expr, "l"))
+        return tb_py_number(py, tb_py_fold(py, a->expr, n->k));
+    t->ctor_l = true;
+    return tb_py_constant(py, a->expr, n->k, "l").s;
+}
+
+static bool has_bias(const tb_py_graph *t, int param)
+{
+    int i = param + 1;
+    return i < t->g->nparams && t->g->params[i].role == TB_ROLE_BIAS;
+}
+
+static const char *out_text(const tb_py_graph *t, int param)
+{
+    const tb_param *p = &t->g->params[param];
+    tb_dim dim = t->g->nodes[p->node].dim;
+    const tb_settings *s = &t->py->stack->sizes->s;
+    bool is_tail = t->layers[0] > s->depth;
+    if (is_tail && dim.per_d == 0 && p->shape.height == s->vocab)
+        return "VOCAB";
+    return tb_py_width(t->py, p->shape.height, dim);
+}
+
+static const char *in_text(const tb_py_graph *t, int param)
+{
+    const tb_param *p = &t->g->params[param];
+    int node = t->consumer[param];
+    tb_dim none = {0, 0};
+    return tb_py_width(t->py, p->shape.width,
+                       node < 0 ? none
+                                : t->g->nodes[t->g->nodes[node].in[0]].dim);
+}
+
+static const char *letter(tb_py_graph *t, int param, char c)
+{
+    const tb_param *p = &t->g->params[param];
+    switch (c) {
+    case 'i':
+        return in_text(t, param);
+    case 'o':
+        return out_text(t, param);
+    case 'w':
+        return tb_py_width(t->py, p->shape.width, t->g->nodes[p->node].dim);
+    case 'b':
+        return has_bias(t, param) ? "" : ", bias=False";
+    default:
+        return attr_text(t, &t->g->nodes[t->consumer[param]]);
+    }
+}
+
+static const char *make_module(tb_py_graph *t, int param, const tb_py_row *row)
+{
+    tb_buf out;
+    tb_buf_init(&out, t->py->ctx);
+    t->py->uses |= row->uses;
+    for (const char *c = row->make; *c; c++) {
+        if (*c == '$')
+            tb_buf_puts(&out, letter(t, param, *++c));
+        else
+            tb_buf_putc(&out, *c);
+    }
+    return tb_py_take(t->py, &out);
+}
+
+/* Is it the same in all layers of this graph? */
+static bool same_start(const tb_py_graph *t, int param)
+{
+    const tb_py_start *first = &t->parts[t->layers[0]].starts[param];
+    for (size_t i = 1; i < t->nparts; i++) {
+        const tb_py_start *s = &t->parts[t->layers[i]].starts[param];
+        if (s->dist != first->dist || s->value != first->value)
+            return false;
+    }
+    return true;
+}
+
+/* The rule as written, without the value that follows it. */
+static const char *rule_of(tb_py *py, const tb_py_start *s)
+{
+    const char *end = strstr(s->rule, " = ");
+    size_t n = end ? (size_t)(end - s->rule) : strlen(s->rule);
+    return tb_py_printf(py, "%.*s", (int)(n < 60 ? n : 60), s->rule);
+}
+
+static bool starts_ready(const tb_py_graph *t, int param)
+{
+    const tb_py_start *s = &t->parts[t->layers[0]].starts[param];
+    tb_role role = t->g->params[param].role;
+    const tb_py_row *row = maker(t, param);
+    if (s->dist != TB_PY_CONST || !same_start(t, param))
+        return false;
+    if (is_bare(role))
+        return true;
+    return row && row->ready &&
+           ((role == TB_ROLE_GAIN && s->value == 1) ||
+            (role == TB_ROLE_BIAS && s->value == 0));
+}
+
+/* scalar(v), vector(v) */
+static const char *make_bare(tb_py_graph *t, int param)
+{
+    const tb_param *p = &t->g->params[param];
+    const tb_py_start *s = &t->parts[t->layers[0]].starts[param];
+    double v = starts_ready(t, param) ? s->value : 0;
+    const char *n =
+        tb_py_width(t->py, p->shape.width, t->g->nodes[p->node].dim);
+    const char *rule = rule_of(t->py, s);
+    bool plain = strcspn(rule, "NMlkdh/") == strlen(rule);
+    const char *note =
+        plain || v == 0 ? "" : tb_py_printf(t->py, "  # %s", rule);
+    if (v == 0 || v == 1)
+        return tb_py_printf(t->py, "nn.Parameter(torch.%s(%s))%s",
+                            v == 0 ? "zeros" : "ones", n, note);
+    return tb_py_printf(t->py, "nn.Parameter(torch.full((%s,), %s))%s", n,
+                        as_float(t->py, v), note);
+}
+
+/* --- __init__ ----------------------------------------------------------- */
+
+typedef struct made {
+    const char **names; /* modules, parameters and name spaces so far */
+    const tb_py_row **rows;
+    int n;
+} made;
+
+static int find_made(const made *m, const char *name)
+{
+    for (int i = 0; i < m->n; i++)
+        if (tb_streq(m->names[i], name))
+            return i;
+    return -1;
+}
+
+static const tb_py_region *region_called(const tb_py_graph *t, const char *name)
+{
+    for (int i = 0; i < t->g->nregions; i++)
+        if (tb_streq(t->g->regions[i].name, name))
+            return &t->regions[i];
+    return NULL;
+}
+
+/* Names before each dot: sublayers, else bare modules that hold others. */
+static void make_spaces(tb_py_graph *t, const char *name, bool top, made *m,
+                        tb_buf *out)
+{
+    for (const char *dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.')) {
+        const char *space =
+            tb_py_printf(t->py, "%.*s", (int)(dot - name), name);
+        const tb_py_region *r = top ? region_called(t, space) : NULL;
+        if (find_made(m, space) >= 0)
+            continue;
+        m->names[m->n++] = space;
+        tb_buf_printf(out, "        %s = %s(%s)\n",
+                      tb_py_path(t->py, "self", space, false),
+                      r ? r->cls : "nn.Module", r && r->takes_l ? "l" : "");
+        if (r && r->takes_l)
+            t->ctor_l = true;
+    }
+}
+
+static void make_param(tb_py_graph *t, int i, const char *prefix, made *m,
+                       tb_buf *out)
+{
+    const tb_param *p = &t->g->params[i];
+    const char *rel = prefix ? tb_py_below(p->name, prefix) : p->name;
+    bool bare = is_bare(p->role);
+    const char *name = bare ? rel : tb_py_parent(t->py, rel);
+    const tb_py_row *row = bare ? NULL : maker(t, i);
+    int at = find_made(m, name);
+    if (at >= 0 && (bare || m->rows[at] != row)) {
+        tb_py_fail(t->py, TB_FAIL(t->py->ctx, TB_ERR_INPUT,
+                                  "export: two things are called %s", name));
+        return;
+    }
+    if (at >= 0)
+        return;
+    make_spaces(t, name, !prefix, m, out);
+    m->rows[m->n] = row;
+    m->names[m->n++] = name;
+    const char *make = bare               ? make_bare(t, i)
+                       : row && row->make ? make_module(t, i, row)
+                                          : "nn.Module()";
+    tb_buf_printf(out, "        %s = %s\n",
+                  tb_py_path(t->py, "self", name, bare), make);
+}
+
+void tb_py_modules(tb_py_graph *t, const char *name, tb_buf *out)
+{
+    const tb_graph *g = t->g;
+    size_t dots = (size_t)g->nparams + (size_t)g->nregions + 1;
+    for (int i = 0; i < g->nparams; i++)
+        for (const char *c = g->params[i].name; *c; c++)
+            dots += *c == '.';
+    made m = {tb_py_alloc(t->py, dots, sizeof *m.names),
+              tb_py_alloc(t->py, dots, sizeof *m.rows), 0};
+    for (int i = 0; i < g->nparams && t->py->status == TB_OK; i++) {
+        if (is_made(t, i))
+            continue;
+        if (tb_py_has(t, i, name))
+            make_param(t, i, name, &m, out);
+        else if (!name)
+            make_spaces(t, tb_py_parent(t->py, g->params[i].name), true, &m,
+                        out);
+    }
+    for (int i = 0; !name && i < g->nregions && t->py->status == TB_OK; i++)
+        make_spaces(t, tb_py_printf(t->py, "%s.", g->regions[i].name), true, &m,
+                    out);
+}
+
+/* --- init_weights
+ * ------------------------------------------------------------- */
+
+void tb_py_fill(tb_buf *out, int indent, const char *const *items, size_t n)
+{
+    size_t column = TB_PY_COLUMNS;
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strlen(items[i]);
+        if (column + len + 2 > TB_PY_COLUMNS) {
+            tb_buf_printf(out, "%s%*s", i ? "\n" : "", indent, "");
+            column = (size_t)indent;
+        } else {
+            tb_buf_putc(out, ' ');
+            column++;
+        }
+        tb_buf_printf(out, "%s,", items[i]);
+        column += len + 1;
+    }
+    tb_buf_putc(out, '\n');
+}
+
+/* nn.init.normal_(W, std=V); `v` is the value's text. */
+static const char *init_call(tb_py *py, const tb_py_start *s, const char *w,
+                             const char *v)
+{
+    static const char *const calls[] = {
+        [TB_PY_CONST] = "nn.init.constant_(%s, %s)",
+        [TB_PY_NORMAL] = "nn.init.normal_(%s, std=%s)",
+        [TB_PY_UNIFORM] = "nn.init.uniform_(%s, -%s, %s)",
+        [TB_PY_ORTHOGONAL] = "nn.init.orthogonal_(%s, gain=%s)",
+    };
+    const char *zero_or_one = s->value == 0 ? "zeros" : "ones";
+    if (!v && s->dist == TB_PY_CONST && (s->value == 0 || s->value == 1))
+        return tb_py_printf(py, "nn.init.%s_(%s)", zero_or_one, w);
+    if (!v)
+        v = tb_py_number(py, s->value);
+    tb_buf out;
+    tb_buf_init(&out, py->ctx);
+    int arg = 0;
+    for (const char *c = calls[s->dist]; *c; c++)
+        if (c[0] == '%' && c[1] == 's') {
+            tb_buf_puts(&out, arg++ ? v : w);
+            c++;
+        } else {
+            tb_buf_putc(&out, *c);
+        }
+    return tb_py_take(py, &out);
+}
+
+static void init_line(tb_buf *out, int indent, const char *call,
+                      const char *rule)
+{
+    bool plain = tb_streq(rule, "zeros") || tb_streq(rule, "ones");
+    size_t wide = (size_t)indent + strlen(call) + 4 + strlen(rule);
+    if (!plain && wide > TB_PY_COLUMNS)
+        tb_buf_printf(out, "%*s# %s\n", indent, "", rule);
+    bool after = !plain && wide <= TB_PY_COLUMNS;
+    tb_buf_printf(out, "%*s%s%s%s\n", indent, "", call, after ? "  # " : "",
+                  after ? rule : "");
+}
+
+/* Weights that start alike: one or two lines, or a loop. */
+static void init_group(tb_py_graph *t, const tb_py_start *s,
+                       const char *const *weights, size_t n, tb_buf *out)
+{
+    tb_py *py = t->py;
+    const char *rule = rule_of(py, s);
+    if (n < 3) {
+        for (size_t i = 0; i < n; i++)
+            init_line(out, 8, init_call(py, s, weights[i], NULL), rule);
+        return;
+    }
+    tb_buf_puts(out, "        for weight in (\n");
+    tb_py_fill(out, 12, weights, n);
+    tb_buf_puts(out, "        ):\n");
+    init_line(out, 12, init_call(py, s, "weight", NULL), rule);
+}
+
+/* A start that differs from layer to layer: one table for each kind. */
+static void init_by_layer(tb_py_graph *t, int param, const char *weight,
+                          tb_py_dist dist, tb_buf *out)
+{
+    tb_py *py = t->py;
+    const char **items = tb_py_alloc(py, t->nparts, sizeof *items);
+    const tb_py_start *s = NULL;
+    size_t n = 0;
+    for (size_t i = 0; items && i < t->nparts; i++) {
+        const tb_py_start *at = &t->parts[t->layers[i]].starts[param];
+        if (at->dist != dist)
+            continue;
+        s = s ? s : at;
+        items[n++] = tb_py_printf(py, "%zu: %s", t->layers[i],
+                                  tb_py_number(py, at->value));
+    }
+    if (!n)
+        return;
+    t->body_l = true;
+    tb_buf_puts(out, "        values = {\n");
+    tb_py_fill(out, 12, items, n);
+    tb_buf_puts(out, "        }\n");
+    if (n < t->nparts)
+        tb_buf_puts(out, "        if self.l in values:\n");
+    init_line(out, n < t->nparts ? 12 : 8,
+              init_call(py, s, weight, "values[self.l]"), rule_of(py, s));
+}
+
+static const char *weight_of(tb_py_graph *t, int param)
+{
+    return tb_py_path(t->py, "self", t->g->params[param].name,
+                      is_bare(t->g->params[param].role));
+}
+
+static bool alike(const tb_py_start *a, const tb_py_start *b)
+{
+    return a->dist == b->dist && a->value == b->value &&
+           tb_streq(a->rule, b->rule);
+}
+
+void tb_py_starts(tb_py_graph *t, tb_buf *out)
+{
+    size_t n = (size_t)t->g->nparams;
+    unsigned char *done = tb_py_alloc(t->py, n, 1);
+    const char **weights = tb_py_alloc(t->py, n, sizeof *weights);
+    for (size_t i = 0; i < n && t->py->status == TB_OK; i++) {
+        const tb_py_start *s = &t->parts[t->layers[0]].starts[i];
+        size_t count = 0;
+        if (done[i] || is_made(t, (int)i) || starts_ready(t, (int)i))
+            continue;
+        if (!same_start(t, (int)i)) {
+            for (int d = TB_PY_CONST; d <= TB_PY_ORTHOGONAL; d++)
+                init_by_layer(t, (int)i, weight_of(t, (int)i), (tb_py_dist)d,
+                              out);
+            continue;
+        }
+        for (size_t j = i; j < n; j++) {
+            const tb_py_start *o = &t->parts[t->layers[0]].starts[j];
+            if (done[j] || !alike(s, o) || is_made(t, (int)j) ||
+                starts_ready(t, (int)j) || !same_start(t, (int)j))
+                continue;
+            done[j] = 1;
+            weights[count++] = weight_of(t, (int)j);
+        }
+        init_group(t, s, weights, count, out);
+    }
+}

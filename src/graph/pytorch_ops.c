@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* One row per op: its spelling in PyTorch. An op without a row cannot be
+ * exported, and a test says so. pytorch_parts.h explains the letters. */
+#include "graph/pytorch_parts.h"
+
+/* --- affine: scale * x + offset ----------------------------------------- */
+
+static bool is_number(const tb_attr *a, double v)
+{
+    return !a->expr && a->value == v;
+}
+
+/* The c of a scale that was written x / c, or NULL. */
+static const tb_expr *divisor(const tb_attr *a)
+{
+    const tb_expr *e = a->expr;
+    if (!e || a->shown || e->kind != TB_EXPR_BINARY || e->op != '/')
+        return NULL;
+    const tb_expr *one = e->args[0].value;
+    bool is_one = one->kind == TB_EXPR_NUMBER && one->number == 1;
+    return is_one ? e->args[1].value : NULL;
+}
+
+static tb_py_text scaled(tb_py_body *b, const tb_node *n, tb_py_text x)
+{
+    const tb_attr *a = &n->attr[TB_ATTR_AFFINE_SCALE];
+    const tb_expr *by = divisor(a);
+    if (is_number(a, 1))
+        return x;
+    if (is_number(a, -1))
+        return (tb_py_text){
+            tb_py_printf(b->py, "-%s", tb_py_brackets(b->py, x, TB_PY_POWER)),
+            TB_PY_UNARY};
+    const tb_attr quotient = {by, 0, NULL};
+    tb_py_text c = tb_py_attr(b, n, by ? &quotient : a);
+    const char *s = by ? tb_py_printf(b->py, "%s / %s",
+                                      tb_py_brackets(b->py, x, TB_PY_PRODUCT),
+                                      tb_py_brackets(b->py, c, TB_PY_UNARY))
+                       : tb_py_printf(b->py, "%s * %s",
+                                      tb_py_brackets(b->py, c, TB_PY_PRODUCT),
+                                      tb_py_brackets(b->py, x, TB_PY_UNARY));
+    return (tb_py_text){s, TB_PY_PRODUCT};
+}
+
+static tb_py_text write_affine(tb_py_body *b, const tb_node *n,
+                               const tb_py_text *in)
+{
+    const tb_attr *a = &n->attr[TB_ATTR_AFFINE_OFFSET];
+    tb_attr offset = *a;
+    if (is_number(a, 0))
+        return scaled(b, n, in[0]);
+    bool minus = a->expr && a->expr->kind == TB_EXPR_NEG && !a->shown;
+    if (minus)
+        offset.expr = a->expr->args[0].value;
+    tb_py_text c = tb_py_attr(b, n, &offset);
+    const char *s;
+    if (is_number(&n->attr[TB_ATTR_AFFINE_SCALE], -1))
+        s = tb_py_printf(
+            b->py, "%s%s - %s", minus ? "-" : "",
+            tb_py_brackets(b->py, c, minus ? TB_PY_POWER : TB_PY_SUM),
+            tb_py_brackets(b->py, in[0], TB_PY_PRODUCT));
+    else
+        s = tb_py_printf(b->py, "%s %c %s", scaled(b, n, in[0]).s,
+                         minus ? '-' : '+',
+                         tb_py_brackets(b->py, c, TB_PY_PRODUCT));
+    return (tb_py_text){s, TB_PY_SUM};
+}
+
+/* --- mha ---------------------------------------------------------------- */
+
+static const char *heads(tb_py *py, double n, size_t setting, const char *name)
+{
+    return n == (double)setting ? name : tb_py_number(py, n);
+}
+
+static tb_py_text write_mha(tb_py_body *b, const tb_node *n,
+                            const tb_py_text *in)
+{
+    tb_py *py = b->py;
+    const tb_settings *s = &py->stack->sizes->s;
+    const tb_attr *a = n->attr;
+    double h = a[TB_ATTR_ATTN_HEADS].value, kv = a[TB_ATTR_ATTN_KV_HEADS].value,
+           drop = a[TB_ATTR_ATTN_DROP].value;
+    const char *kv_text =
+        kv == h
+            ? ""
+            : tb_py_printf(py, ", %s", heads(py, kv, s->kv_heads, "KV_HEADS"));
+    const char *mask =
+        a[TB_ATTR_ATTN_CAUSAL].value != 0 ? "" : ", causal=False";
+    const char *rate = drop == s->dropout ? "DROPOUT" : tb_py_number(py, drop);
+    const char *drop_text =
+        drop == 0
+            ? ""
+            : tb_py_printf(py, ", dropout=%s if self.training else 0.0", rate);
+    py->uses |= drop > 0 ? TB_PY_USES_DROPOUT : 0;
+    return (tb_py_text){
+        tb_py_printf(py, "mha(%s, %s, %s, %s%s%s%s)", in[0].s, in[1].s, in[2].s,
+                     heads(py, h, s->heads, "h"), kv_text, mask, drop_text),
+        TB_PY_CALL};
+}
+
+/* --- the table ---------------------------------------------------------- */
+
+#define ITSELF(id)                                                             \
+    {                                                                          \
+        .op = &tb_op_##id, .nin = 1                                            \
+    }
+#define CALL(id, spelling, flags)                                              \
+    {                                                                          \
+        .op = &tb_op_##id, .nin = 1, .text = spelling, .bind = TB_PY_CALL,     \
+        .uses = flags                                                          \
+    }
+#define INFIX(id, spelling, tight)                                             \
+    {                                                                          \
+        .op = &tb_op_##id, .nin = 2, .text = spelling, .bind = tight           \
+    }
+#define NORM(id, name, flag)                                                   \
+    {                                                                          \
+        .op = &tb_op_##id, .nin = 3, .nattr = 1, .text = "$M($0)",             \
+        .bind = TB_PY_CALL, .uses = flag, .make = name "($w, $A)",             \
+        .role = TB_ROLE_GAIN, .ready = true                                    \
+    }
+
+static const tb_py_row rows[] = {
+    ITSELF(input),
+    ITSELF(param),
+    ITSELF(tokens),
+    ITSELF(identity),
+    ITSELF(branch),
+    INFIX(add, "<0 + >1", TB_PY_SUM),
+    INFIX(sub, "<0 - >1", TB_PY_SUM),
+    INFIX(mul, "<0 * >1", TB_PY_PRODUCT),
+    INFIX(div, "<0 / >1", TB_PY_PRODUCT),
+    {.op = &tb_op_affine, .nin = 1, .nattr = 2, .write = write_affine},
+    NORM(layernorm, "LayerNorm", TB_PY_USES_LAYERNORM),
+    NORM(rmsnorm, "RMSNorm", TB_PY_USES_RMSNORM),
+    {.op = &tb_op_linear,
+     .nin = 3,
+     .text = "$M($0)",
+     .bind = TB_PY_CALL,
+     .make = "nn.Linear($i, $o$b)",
+     .role = TB_ROLE_MATRIX,
+     .loose = "F.linear($0, $1)"},
+    {.op = &tb_op_mha,
+     .nin = 3,
+     .nattr = 4,
+     .uses = TB_PY_USES_MHA,
+     .hold = "q k v",
+     .write = write_mha},
+    CALL(relu, "F.relu($0)", TB_PY_USES_F),
+    CALL(gelu, "F.gelu($0)", TB_PY_USES_F),
+    CALL(gelu_tanh, "F.gelu($0, approximate=\"tanh\")", TB_PY_USES_F),
+    CALL(silu, "F.silu($0)", TB_PY_USES_F),
+    CALL(sigmoid, "torch.sigmoid($0)", 0),
+    CALL(tanh, "torch.tanh($0)", 0),
+    CALL(softmax, "torch.softmax($0, -1)", 0),
+    CALL(stop, "@0.detach()", 0),
+    {.op = &tb_op_embed,
+     .nin = 2,
+     .text = "$M($0)",
+     .bind = TB_PY_CALL,
+     .make = "nn.Embedding(VOCAB, $w)",
+     .role = TB_ROLE_EMBEDDING},
+    {.op = &tb_op_position,
+     .nin = 2,
+     .text = "<0 + $M.weight[: @0.shape[1]]",
+     .bind = TB_PY_SUM,
+     .make = "nn.Embedding(CONTEXT, $w)",
+     .role = TB_ROLE_EMBEDDING,
+     .hold = "x"},
+    {.op = &tb_op_drop,
+     .nin = 1,
+     .nattr = 1,
+     .text = "F.dropout($0, $A, self.training)",
+     .bind = TB_PY_CALL,
+     .uses = TB_PY_USES_F},
+    {.op = &tb_op_xent,
+     .nin = 2,
+     .text = "F.cross_entropy(@0.transpose(1, 2), $1, ignore_index=-1)",
+     .bind = TB_PY_CALL,
+     .uses = TB_PY_USES_F},
+};
+
+const tb_py_row *tb_py_row_of(const tb_op *op)
+{
+    for (size_t i = 0; i < TB_LEN(rows); i++)
+        if (rows[i].op == op)
+            return &rows[i];
+    return NULL;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* The Python that does not depend on the graphs: docstring, sizes, norms,
+ * attention, and the reader of our checkpoints. */
+#include "graph/pytorch_parts.h"
+
+/* --- docstrings
+ * --------------------------------------------------------------- */
+
+/* Bytes of the UTF-8 sequence at s, 0 if there is none. */
+static size_t sequence(const char *s, size_t n)
+{
+    unsigned char c = (unsigned char)s[0];
+    size_t len = c < 0x80   ? 1
+                 : c < 0xc2 ? 0
+                 : c < 0xe0 ? 2
+                 : c < 0xf0 ? 3
+                 : c < 0xf5 ? 4
+                            : 0;
+    if (len > n)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if (((unsigned char)s[i] & 0xc0) != 0x80)
+            return 0;
+    unsigned char second = len > 2 ? (unsigned char)s[1] : 0x90;
+    bool overlong =
+        (c == 0xe0 && second < 0xa0) || (c == 0xf0 && second < 0x90);
+    bool beyond =
+        (c == 0xed && second >= 0xa0) || (c == 0xf4 && second >= 0x90);
+    return overlong || beyond ? 0 : len;
+}
+
+/* One word; what a docstring cannot hold is replaced. */
+static void doc_word(tb_buf *out, const char *s, size_t n)
+{
+    while (n) {
+        size_t len = sequence(s, n);
+        unsigned char c = (unsigned char)*s;
+        if (!len || c < 0x20 || c == 0x7f)
+            tb_buf_putc(out, '?');
+        else if (c == '"')
+            tb_buf_putc(out, '\'');
+        else if (c == '\\')
+            tb_buf_puts(out, "\\\\");
+        else
+            tb_buf_put(out, s, len);
+        s += len ? len : 1;
+        n -= len ? len : 1;
+    }
+}
+
+/* Columns of a word: a backslash takes two. */
+static size_t width_of(const char *s, size_t n)
+{
+    size_t width = n;
+    for (size_t i = 0; i < n; i++)
+        width += s[i] == '\\';
+    return width;
+}
+
+/* `taken`: columns before the text on its first line. */
+static void doc_after(tb_buf *out, int indent, size_t taken, const char *text,
+                      size_t n)
+{
+    size_t lead = 0;
+    while (lead < n && text[lead] == ' ')
+        lead++;
+    int more = indent + (int)lead;
+    size_t column = taken + (size_t)more;
+    tb_buf_printf(out, "%*s", lead < n ? more : 0, "");
+    for (size_t i = lead, len, words = 0; i < n; i += len, words++) {
+        len = 0;
+        while (i + len < n && text[i + len] != ' ')
+            len++;
+        size_t width = width_of(text + i, len);
+        if (words && column + 1 + width > TB_PY_COLUMNS) {
+            tb_buf_printf(out, "\n%*s", more + 4, "");
+            column = (size_t)more + 4;
+        } else if (words) {
+            tb_buf_putc(out, ' ');
+            column++;
+        }
+        doc_word(out, text + i, len);
+        column += width;
+        while (i + len < n && text[i + len] == ' ')
+            len++;
+    }
+    tb_buf_putc(out, '\n');
+}
+
+void tb_py_doc(tb_buf *out, int indent, const char *text, size_t n)
+{
+    doc_after(out, indent, 0, text, n);
+}
+
+static void doc_lines(tb_buf *out, int indent, const char *text)
+{
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        tb_py_doc(out, indent, text, n);
+        text += n + (text[n] != '\0');
+    }
+}
+
+/* --- head
+ * ----------------------------------------------------------------------- */
+
+static void docstring(tb_py *py, tb_buf *out)
+{
+    const tb_block *b = py->stack->block;
+    tb_buf text;
+    tb_buf_init(&text, py->ctx);
+    tb_buf_puts(out, "\"\"\"");
+    tb_buf_printf(&text, "%s", b->name ? b->name : "A Transformer");
+    if (b->about && b->name)
+        tb_buf_puts(&text, ": ");
+    else if (b->about)
+        tb_buf_puts(&text, ".\n");
+    tb_buf_printf(&text, "%s", b->about ? b->about : ".");
+    const char *all = tb_py_take(py, &text), *rest = strchr(all, '\n');
+    doc_after(out, 0, 3, all, rest ? (size_t)(rest - all) : strlen(all));
+    tb_buf_puts(out, rest ? "\n" : "");
+    doc_lines(out, 0, rest ? rest + 1 : "");
+    tb_buf_puts(
+        out, "\nThe block is the text BLOCK below. The names of the state "
+             "dict are those of\ntollbooth's checkpoints: "
+             "load_tollbooth(path) reads one. Written by\ntollbooth " TB_VERSION
+             "; the sizes are constants: to change one, export again.\n"
+             "\"\"\"\n\n");
+}
+
+static void imports(tb_py *py, tb_buf *out)
+{
+    tb_buf_puts(out, "import json\n");
+    if (py->uses & (TB_PY_USES_MATH | TB_PY_USES_MHA))
+        tb_buf_puts(out, "import math\n");
+    tb_buf_puts(out, "import struct\n\nimport torch\nfrom torch import nn\n");
+    if (py->uses & (TB_PY_USES_F | TB_PY_USES_LAYERNORM | TB_PY_USES_MHA))
+        tb_buf_puts(out, "from torch.nn import functional as F\n");
+}
+
+static void sizes(tb_py *py, tb_buf *out)
+{
+    const tb_settings *s = &py->stack->sizes->s;
+    static const char *const flag[] = {"False", "True"};
+    tb_buf_printf(out,
+                  "\nN = %zu  # blocks\nd = %zu  # width\nh = %zu  # heads\n"
+                  "KV_HEADS = %zu\nVOCAB = %zu\nCONTEXT = %zu\nEPS = %s\n",
+                  s->depth, s->width, s->heads, s->kv_heads, s->vocab,
+                  s->context, tb_py_number(py, s->eps));
+    if (py->uses & TB_PY_USES_DROPOUT)
+        tb_buf_printf(out, "DROPOUT = %s\n", tb_py_number(py, s->dropout));
+    tb_buf_printf(
+        out,
+        "\nSETTINGS = {\n    \"depth\": N,\n    \"width\": d,\n"
+        "    \"heads\": h,\n    \"kv_heads\": KV_HEADS,\n    \"ffn\": %zu,\n"
+        "    \"context\": CONTEXT,\n    \"vocab\": VOCAB,\n"
+        "    \"norm\": \"%s\",\n    \"eps\": EPS,\n    \"bias\": %s,\n"
+        "    \"tied\": %s,\n    \"causal\": %s,\n    \"positions\": %s,\n}\n",
+        s->ffn, s->norm, flag[s->bias != 0], flag[s->tied != 0],
+        flag[s->causal != 0], flag[s->positions != 0]);
+}
+
+/* The canonical text, byte for byte: long lines are continued. */
+static void block_text(tb_py *py, tb_buf *out)
+{
+    tb_buf text;
+    size_t column = 0;
+    tb_buf_init(&text, py->ctx);
+    tb_block_print(py->stack->block, &text);
+    tb_buf_puts(out, "\nBLOCK = \"\"\"\\\n");
+    for (const char *c = tb_py_take(py, &text); *c; c++) {
+        if (column >= TB_PY_COLUMNS - 1 && *c != '\n') {
+            tb_buf_puts(out, "\\\n");
+            column = 0;
+        }
+        if (*c == '"' || *c == '\\')
+            tb_buf_putc(out, '\\');
+        tb_buf_putc(out, *c);
+        column = *c == '\n' ? 0 : column + 1;
+    }
+    tb_buf_puts(out, "\"\"\"\n");
+}
+
+void tb_py_head(tb_py *py, tb_buf *out)
+{
+    docstring(py, out);
+    imports(py, out);
+    sizes(py, out);
+    block_text(py, out);
+}
+
+/* --- helpers
+ * -------------------------------------------------------------------- */
+
+static const char layernorm_text[] =
+    "\n\nclass LayerNorm(nn.Module):\n"
+    "    \"\"\"gain * (x - mean) / sqrt(var + eps) + bias\"\"\"\n\n"
+    "    def __init__(self, width, eps):\n"
+    "        super().__init__()\n"
+    "        self.gain = nn.Parameter(torch.ones(width))\n"
+    "        self.bias = nn.Parameter(torch.zeros(width))\n"
+    "        self.eps = eps\n\n"
+    "    def forward(self, x):\n"
+    "        return F.layer_norm(x, self.gain.shape, self.gain, self.bias, "
+    "self.eps)\n";
+
+static const char rmsnorm_text[] =
+    "\n\nclass RMSNorm(nn.Module):\n"
+    "    \"\"\"gain * x / sqrt(mean(x^2) + eps)\"\"\"\n\n"
+    "    def __init__(self, width, eps):\n"
+    "        super().__init__()\n"
+    "        self.gain = nn.Parameter(torch.ones(width))\n"
+    "        self.eps = eps\n\n"
+    "    def forward(self, x):\n"
+    "        mean_square = x.square().mean(-1, keepdim=True)\n"
+    "        return self.gain * x * torch.rsqrt(mean_square + self.eps)\n";
+
+static const char mha_text[] =
+    "\n\ndef mha(q, k, v, heads, kv_heads=None, causal=True, dropout=0.0):\n"
+    "    \"\"\"softmax(q k^T / sqrt(head width)) v for every head.\"\"\"\n"
+    "    kv_heads = kv_heads or heads\n"
+    "    q = q.unflatten(-1, (heads, -1)).transpose(1, 2)  # [B, heads, T, "
+    "width]\n"
+    "    k = k.unflatten(-1, (kv_heads, -1)).transpose(1, 2)\n"
+    "    v = v.unflatten(-1, (kv_heads, -1)).transpose(1, 2)\n"
+    "    if kv_heads != heads:  # several query heads share one\n"
+    "        k = k.repeat_interleave(heads // kv_heads, dim=1)\n"
+    "        v = v.repeat_interleave(heads // kv_heads, dim=1)\n"
+    "    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])\n"
+    "    if causal:\n"
+    "        later = torch.ones_like(scores, dtype=torch.bool).triu(1)\n"
+    "        scores = scores.masked_fill(later, -math.inf)\n"
+    "    p = F.dropout(scores.softmax(-1), dropout)\n"
+    "    return (p @ v).transpose(1, 2).flatten(-2)\n";
+
+void tb_py_helpers(tb_py *py, tb_buf *out)
+{
+    if (py->uses & TB_PY_USES_LAYERNORM)
+        tb_buf_puts(out, layernorm_text);
+    if (py->uses & TB_PY_USES_RMSNORM)
+        tb_buf_puts(out, rmsnorm_text);
+    if (py->uses & TB_PY_USES_MHA)
+        tb_buf_puts(out, mha_text);
+}
+
+/* --- loader
+ * --------------------------------------------------------------------- */
+
+static const char loader_text[] =
+    "\n\ndef read_safetensors(path):\n"
+    "    \"\"\"Tensors by name, and the metadata, of a file.\"\"\"\n"
+    "    dtypes = {\n"
+    "        \"F64\": torch.float64,\n"
+    "        \"F32\": torch.float32,\n"
+    "        \"F16\": torch.float16,\n"
+    "        \"BF16\": torch.bfloat16,\n"
+    "    }\n"
+    "    with open(path, \"rb\") as file:\n"
+    "        (size,) = struct.unpack(\"<Q\", file.read(8))\n"
+    "        header = json.loads(file.read(size))\n"
+    "        data = bytearray(file.read())\n"
+    "    metadata = header.pop(\"__metadata__\", {})\n"
+    "    tensors = {}\n"
+    "    for name, entry in header.items():\n"
+    "        begin, end = entry[\"data_offsets\"]\n"
+    "        flat = torch.frombuffer(data[begin:end], "
+    "dtype=dtypes[entry[\"dtype\"]])\n"
+    "        tensors[name] = flat.reshape(entry[\"shape\"])\n"
+    "    return tensors, metadata\n"
+    "\n\ndef load_tollbooth(path):\n"
+    "    \"\"\"The model with the weights of a model.safetensors, in eval mode."
+    "\n\n"
+    "    A file of another block or other settings is refused: many of them, "
+    "such as eps\n"
+    "    and the number of heads, do not show in the shapes.\n"
+    "    \"\"\"\n"
+    "    tensors, metadata = read_safetensors(path)\n"
+    "    block = metadata.get(\"block\", BLOCK)\n"
+    "    if block != BLOCK:\n"
+    "        raise ValueError(f\"{path}: its block is another "
+    "one:\\n{block}\")\n"
+    "    settings = json.loads(metadata.get(\"settings\", \"{}\"))\n"
+    "    for key, want in SETTINGS.items():\n"
+    "        got = settings.get(key, want)\n"
+    "        if got != want:\n"
+    "            raise ValueError(f\"{path}: {key}: got {got}, wanted "
+    "{want}\")\n"
+    "    model = Model().to(next(iter(tensors.values())).dtype)\n"
+    "    model.load_state_dict(tensors)\n"
+    "    return model.eval()\n";
+
+void tb_py_loader(tb_py *py, tb_buf *out)
+{
+    (void)py;
+    tb_buf_puts(out, loader_text);
+}

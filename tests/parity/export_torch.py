@@ -1,0 +1,506 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Exported PyTorch files against this library: logits, loss, every gradient.
+
+    export_torch.py TOLLBOOTH PARITY_DUMP [-v] [CASE...]
+
+Every built-in block and the texts below are exported, imported and loaded with
+one checkpoint; parity_dump gives our numbers. Bounds: 1e-10 relative in
+float64, 1e-5 * max|ref| in float32, a gradient's max being that of its layer
+(1e-4 of that at least in float64), dropout off. Also: names of the state
+dict, initial distributions, style of the text, files of `train`, docs.
+"""
+
+import ast
+import importlib.util
+import json
+import os
+import pathlib
+import py_compile
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def python_with_torch():
+    """Another interpreter of the path that has torch, or None."""
+    for folder in os.get_exec_path():
+        python = os.path.join(folder, "python3")
+        if os.access(python, os.X_OK) and subprocess.run(
+                [python, "-c", "import torch"], capture_output=True,
+                ).returncode == 0:
+            return python
+    return None
+
+
+try:
+    import torch
+except ImportError:
+    other = python_with_torch()
+    if other:
+        os.execv(other, [other, *sys.argv])
+    print("SKIP export_torch: no torch here")
+    print("0 passed, 0 failed, 1 skipped")
+    sys.exit(0)
+
+BASE = {"depth": 2, "width": 16, "heads": 4, "context": 7, "vocab": 11}
+FINAL = "final:\n    x = norm(x)\n"
+
+# name: (text, settings)
+TEXTS = {
+    "mix-ln": (
+        "block[l <= N/4]:\n x = norm(x + F(x))\nblock:\n x = x + F(norm(x))\n"
+        + FINAL,
+        {"depth": 6},
+    ),
+    "every-third": (
+        "block[l/3 == floor(l/3)]:\n x = F(norm(x))\nblock[l == 1]:\n"
+        " x = x + F(norm(x)/sqrt(l))\nblock:\n x = x + F(norm(x))\n",
+        {"depth": 7},
+    ),
+    "lns": ("s = 1/sqrt(l)\nx = x + F(s*norm(x)) + (l - N)*x/7 - exp(-l)", {}),
+    "constants": (
+        "alpha = (2*N)^0.25\nc = min(k, 2)*h/d\n"
+        "x = norm(alpha*x - F(x)/sqrt(2*N) + 0.5 - c*x) - k/10",
+        {},
+    ),
+    "minus": ("x = -norm(1 - x) - (x - 2) + F(norm(-x - 1))*3", {}),
+    "qk-norm": (
+        "attn(x) = o(mha(norm(q(x)), norm(k(x)), v(x)))\nblock:\n"
+        " x = x + norm(F(x))\n" + FINAL,
+        {"kv_heads": 2, "norm": "rmsnorm"},
+    ),
+    "llama": (
+        "ffn(x) = down(silu(gate(x)) * up(x))\nblock:\n x = x + F(norm(x))\n"
+        + FINAL + "model:\n norm = rmsnorm\n eps = 1e-6\n bias = false\n",
+        {"kv_heads": 1, "ffn": 44},
+    ),
+    "sub-ln": (
+        "attn(x) = o(norm(mha(q(x), k(x), v(x))))\n"
+        "ffn(x) = down(norm(gelu_tanh(up(x))))\nblock:\n x = x + F(norm(x))\n"
+        + FINAL,
+        {"kv_heads": 2},
+    ),
+    "residual": (
+        "stem: y = x\nblock:\n f = F(x)\n x = norm(x + f)\n y = y + f\n"
+        "final: x = x + norm(y)",
+        {},
+    ),
+    "swap": (
+        "stem:\n w = linear(d, d)\n y = w(norm(x))\n"
+        "block:\n z = x + ffn(norm(y))\n x = y\n y = z + attn(norm(z))\n"
+        "final:\n a = vector(0.5)\n x = a*x + y",
+        {},
+    ),
+    "streams-exchanged": (
+        "stem:\n y = norm(x)\n t = x\n x = y\n y = t\n"
+        "block: x = x + F(norm(y))\n",
+        {},
+    ),
+    "learned": (
+        "a = scalar(0.1)\ns = vector(1/N)\nw = linear(d, d, bias=false)\n"
+        "g = sigmoid(w(x))\nx = g*x + (1 - g)*s*attn(norm(x)) / a\n"
+        "x = x + vector(1e-5)*ffn(norm(x)) + scalar(2)*x",
+        {},
+    ),
+    "keep": (
+        "r = x\nx = norm(x)\nx = r + F(x)\nu = tanh(x)\nx = u\nx = x + relu(u)",
+        {},
+    ),
+    "keep-twice": (
+        "x = norm(x) + x\ny = x\nx = silu(x)\nx = x*y + softmax(y)\n"
+        "y = F(x)\nx = x + y",
+        {},
+    ),
+    "functions": (
+        "twice(a) = a + a*sigmoid(a)\nmix(a, b) = 0.3*twice(a) - twice(b)\n"
+        "x = mix(x, F(norm(x)))",
+        {},
+    ),
+    "long": (
+        "x = x + ffn(norm(tanh(norm(sigmoid(norm(x) + norm(tanh(x)))"
+        " * norm(relu(norm(x) - 0.25*norm(x)))))) + norm(gelu(norm(x)) * x))",
+        {},
+    ),
+    "sublayer-twice": ("x = x + attn(norm(x))\nx = x + attn(norm(x))\n"
+                       "x = x + ffn(norm(x))", {}),
+    "two-bodies": (
+        "attn(x) = scalar(0.5)*o(norm(mha(q(x), k(x), v(x))))\n"
+        "x = x + attn(norm(x))\nx = x + attn(x)",
+        {},
+    ),
+    "reads-outside": (
+        "ffn(x) = down(a*up(x)) + s*w(x)*r\nattn(x) = o(v(x))/sqrt(l)\n"
+        "a = scalar(2)\ns = vector(0.1)\nw = linear(d, d)\nr = tanh(x)\n"
+        "x = x + attn(norm(x))\nx = x + ffn(norm(x))",
+        {},
+    ),
+    "hostile-names": (
+        "lambda = scalar(0.7)\nhalf = linear(d, d)\n_w = vector(2)\n"
+        "forward = vector(1)\ntype = scalar(3)\nto = linear(d, d)\n"
+        "self = x\nclass = half(x)\nnn = lambda*class\ntorch = to(nn)\n"
+        "block = torch + _w*self\nx = type*block + forward*F(norm(x))",
+        {},
+    ),
+    "unused": ("w = linear(d, 3*d)\na = scalar(4)\nu = norm(x)\n"
+               "x = x + F(norm(x))", {}),
+    "stop": ("x = x + F(norm(x)) - stop(silu(x))*0.25", {}),
+    "parts-of-norms": (
+        "x = layernorm(x + F(rmsnorm(x, eps=1e-3)), eps=1/(10*l))", {},
+    ),
+    "bare": ("x = x + F(norm(x))", {"bias": 0, "positions": 0, "tied": 1,
+                                    "causal": 0, "eps": 1e-6}),
+    "tied": ("block: x = x + F(norm(x))\nfinal: x = norm(x)\n",
+             {"tied": 1, "kv_heads": 2}),
+}
+
+STARTS = {
+    "gpt-2-starts": ("init:\n *, embed.*: normal(0.02)\n"
+                     " attn.o, ffn.down: normal(0.02/sqrt(2*N))\n"),
+    "by-layer": ("init:\n attn.*: xavier(1/l)\n ffn.up: uniform(l/10)\n"
+                 " layers.0.ffn.down: zeros\n layers.1.ffn.down: normal(3)\n"
+                 " *.gain: const(0.5)\n ffn.up.bias: normal(2)\n"),
+    "kinds": ("init:\n attn.q: orthogonal(2)\n ffn.up: orthogonal\n"
+              " attn.k: xavier_uniform(2)\n attn.v: uniform(0.5)\n"
+              " attn.o: const(0.25)\n embed.token: ones\n"),
+}
+for _name, _text in STARTS.items():
+    TEXTS[_name] = ("block:\n x = x + vector(0)*F(norm(x))\n" + FINAL + _text,
+                    {"width": 32, "depth": 3})
+
+FLAGS = {("bias", 0): ["--no-bias"], ("positions", 0): ["--no-positions"],
+         ("tied", 1): ["--tied"], ("causal", 0): ["--mask", "none"]}
+
+
+class Tests:
+    def __init__(self, program, dump, verbose, only):
+        self.program, self.dump = program, dump
+        self.verbose, self.only = verbose, only
+        self.passed = self.failed = 0
+        self.modules = 0
+        self.worst = {}
+
+    def check(self, name, test, *args):
+        if self.only and not any(word in name for word in self.only):
+            return
+        try:
+            test(*args)
+            self.passed += 1
+        except Exception as error:  # a test may fail in any way
+            self.failed += 1
+            print(f"FAIL {name}: {type(error).__name__}: {error}")
+
+    def run(self, *args):
+        out = subprocess.run([self.program, *args], capture_output=True,
+                             text=True)
+        assert out.returncode == 0, out.stderr
+        return out.stdout
+
+    def export(self, text, settings, *more):
+        args = []
+        for key, value in settings.items():
+            flag = FLAGS.get((key, value))
+            args += flag or ["--" + key.replace("_", "-"), str(value)]
+        return self.run("export", "--to", "pytorch", *args, *more, text)
+
+    def module(self, source, folder):
+        """The file as a module, compiled and looked at first."""
+        self.modules += 1
+        path = folder / f"exported_{self.modules}.py"
+        path.write_text(source, encoding="utf-8")
+        py_compile.compile(str(path), doraise=True)
+        style(source)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    def numbers(self, text, settings, dtype, folder):
+        out = folder / "numbers"
+        pairs = [f"{key}={value}" for key, value in settings.items()]
+        run = subprocess.run([self.dump, str(out), dtype, "7", *pairs, text],
+                             capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+        return out
+
+
+# --- what is compared ----------------------------------------------------------
+
+
+def style(source):
+    for number, line in enumerate(source.splitlines(), 1):
+        assert len(line) <= 88, f"line {number} has {len(line)} columns"
+        assert line == line.rstrip(), f"line {number} ends with a blank"
+        assert "\t" not in line, f"line {number} has a tab"
+    tree = ast.parse(source)
+    imported = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            imported |= {a.asname or a.name for a in node.names}
+    read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    assert imported <= read, f"unused imports: {imported - read}"
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
+            stored = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+            loaded = {n.id for n in names if isinstance(n.ctx, ast.Load)}
+            idle = stored - loaded - {"_"}
+            assert not idle, f"{function.name}: unused variables: {idle}"
+
+
+def error_of(got, want, top=0.0):
+    """Largest difference over the largest of `want` (at least `top`)."""
+    got, want = got.double(), want.double()
+    assert got.shape == want.shape, f"{tuple(got.shape)}, {tuple(want.shape)}"
+    assert torch.isfinite(got).all(), "not finite"
+    difference = (got - want).abs().max().item()
+    return difference / max(want.abs().max().item(), top, 1e-300)
+
+
+def layer(key):
+    words = key.split(".")
+    return ".".join(words[:2]) if words[0] == "layers" else words[0]
+
+
+def parity(t, name, text, settings, dtype):
+    with tempfile.TemporaryDirectory() as tmp:
+        folder = pathlib.Path(tmp)
+        module = t.module(t.export(text, settings), folder)
+        out = t.numbers(text, settings, dtype, folder)
+        model = module.load_tollbooth(f"{out}.params")
+        ours, _ = module.read_safetensors(f"{out}.ref")
+        params, _ = module.read_safetensors(f"{out}.params")
+    state = model.state_dict()
+    assert set(state) == set(params), set(state) ^ set(params)
+    tokens = ours["tokens"].long()
+    targets = ours["targets"].long()
+    logits = model(tokens)
+    loss = model.loss(tokens, targets)
+    loss.backward()
+    bound = 1e-10 if dtype == "f64" else 1e-5
+    largest = {}  # by layer: "layers.0", "embed", "final", ...
+    for key in state:
+        size = ours["grad/" + key].abs().max().item()
+        largest[layer(key)] = max(size, largest.get(layer(key), 0))
+    found = {"logits": error_of(logits, ours["logits"]),
+             "loss": error_of(loss.reshape(1), ours["loss"])}
+    for key, p in model.named_parameters():
+        want = ours["grad/" + key]
+        got = torch.zeros_like(p) if p.grad is None else p.grad
+        # Gradients of q and k are small differences of large terms (that of
+        # k.bias is 0): in float32 they are held against their layer's largest.
+        top = largest[layer(key)] * (1e-4 if dtype == "f64" else 1)
+        found["gradient of " + key] = error_of(got, want, top)
+    worst = max(found, key=found.get)
+    t.worst.setdefault(name, {})[dtype] = found[worst], worst
+    assert found[worst] <= bound, f"{worst}: relative error {found[worst]:.3g}"
+
+
+def starts(t, text, settings):
+    """Initial weights: constants are equal, the rest has our distribution."""
+    with tempfile.TemporaryDirectory() as tmp:
+        folder = pathlib.Path(tmp)
+        module = t.module(t.export(text, settings), folder)
+        out = t.numbers(text, settings, "f32", folder)
+        ours, _ = module.read_safetensors(f"{out}.start")
+    torch.manual_seed(1)
+    theirs = module.Model().state_dict()
+    for name, a in ours.items():
+        b, n = theirs[name], a.numel()
+        if n == 1 or a.std() == 0:
+            assert torch.equal(a, b), f"{name}: {b.flatten()[0]}"
+            continue
+        std = a.double().pow(2).mean().sqrt().item()
+        ratio = b.double().pow(2).mean().sqrt().item() / std
+        assert abs(ratio - 1) < 6 / (2 * n) ** 0.5, f"{name}: std x {ratio:.3f}"
+        mean = b.double().mean().item()
+        assert abs(mean) < 6 * std / n**0.5, f"{name}: mean {mean:.3g}"
+        bounded = [x.abs().max().item() < 1.75 * std for x in (a, b)]
+        assert bounded[0] == bounded[1] or n < 200, f"{name}: shape"
+        if a.dim() == 2:  # orthogonal or not
+            gram = [x.double() @ x.double().T if x.shape[0] <= x.shape[1]
+                    else x.double().T @ x.double() for x in (a, b)]
+            off = [(g - g.diagonal().mean() * torch.eye(len(g)).double())
+                   .abs().max().item() < 1e-4 * std**2 * n for g in gram]
+            assert off[0] == off[1], f"{name}: orthogonal {off}"
+
+
+def dropout(t):
+    """On in training at every place, off in eval."""
+    settings = {**BASE, "depth": 1}
+    text = "x = x + F(norm(x)) + drop(norm(x), 0.5/l) + drop(x)"
+    with tempfile.TemporaryDirectory() as tmp:
+        folder = pathlib.Path(tmp)
+        source = t.export(text, {**settings, "dropout": 0.25})
+        module = t.module(source, folder)
+        off = "x = x + F(norm(x)) + norm(x) + x"
+        out = t.numbers(off, settings, "f64", folder)
+        model = module.load_tollbooth(f"{out}.params")
+        ours, _ = module.read_safetensors(f"{out}.ref")
+    rates = re.findall(r"F\.dropout\(.*?, ([^,]*), self\.training\)", source)
+    # stem, the ends of attn and ffn, drop(x) for each
+    assert rates.count("DROPOUT") == 5, rates
+    assert rates.count("0.5 / self.l") == 2, rates
+    assert source.count("dropout=DROPOUT if self.training else 0.0") == 1, "mha"
+    tokens = ours["tokens"].long()
+    error = error_of(model(tokens), ours["logits"])
+    assert error < 1e-10, f"eval: relative error {error:.3g}"
+    model.train()
+    assert not torch.equal(model(tokens), model(tokens)), "nothing is dropped"
+    x = torch.ones(1, 4, 200, 16, dtype=torch.float64)
+    q = torch.zeros(1, 200, 16, dtype=torch.float64)
+    v = x[:, 0]
+    y = module.mha(q, q, v, 4, causal=False, dropout=0.25)
+    assert abs(y.mean().item() - 1) < 0.02 and y.std().item() > 0.01, "mha"
+
+
+def trained(t):
+    """A folder of `train`: the same logits as `score`, others refused."""
+    text = "the quick brown fox jumps over the lazy dog. " * 40
+    with tempfile.TemporaryDirectory() as tmp:
+        folder = pathlib.Path(tmp)
+        (folder / "text.txt").write_text(text)
+        run, npy = folder / "run", folder / "logits.npy"
+        sizes = ["--depth", "2", "--width", "16", "--kv-heads", "2",
+                 "--context", "8"]
+        t.run("train", "deepnorm", "--text", str(folder / "text.txt"), "--out",
+              str(run), "--steps", "3", "--batch", "2", *sizes)
+        (folder / "score.txt").write_text(text[:9])
+        t.run("score", str(run), "--text", str(folder / "score.txt"),
+              "--logits", str(npy))
+        config = json.loads((run / "config.json").read_text())
+        args = ["export", "--to", "pytorch", "deepnorm", *sizes, "--vocab",
+                str(config["vocab"])]
+        path = str(run / "model.safetensors")
+        model = t.module(t.run(*args), folder).load_tollbooth(path)
+        ids = json.loads((run / "tokenizer.json").read_text())
+        want = read_npy(npy)
+        order = order_of(ids)
+        tokens = torch.tensor([[order[c] for c in text[:8]]])
+        with torch.no_grad():
+            got = model(tokens)[0]
+        assert (got - want).abs().max() <= 1e-5 * want.abs().max()
+        for more in (["--eps", "1e-6"], ["--heads", "2"]):
+            refused(t.module(t.run(*args, *more), folder), path, more[0][2:])
+        args[3] = "post-ln"
+        refused(t.module(t.run(*args), folder), path, "block")
+
+
+def order_of(tokenizer):
+    """Token ids of characters, whatever the file calls its list."""
+    for value in tokenizer.values():
+        if isinstance(value, str) and " " in value:
+            return {c: i for i, c in enumerate(value)}
+        if isinstance(value, list):
+            if all(isinstance(v, str) for v in value):
+                return {c: i for i, c in enumerate(value)}
+            if all(isinstance(v, int) for v in value):
+                return {chr(c): i for i, c in enumerate(value)}
+    raise AssertionError(f"no characters in {tokenizer}")
+
+
+def read_npy(path):
+    data = path.read_bytes()
+    size = int.from_bytes(data[8:10], "little")
+    header = ast.literal_eval(data[10:10 + size].decode())
+    dtype = {"<f4": torch.float32, "<f8": torch.float64}[header["descr"]]
+    flat = torch.frombuffer(bytearray(data[10 + size:]), dtype=dtype)
+    return flat.reshape(header["shape"])
+
+
+def refused(module, path, word):
+    try:
+        module.load_tollbooth(path)
+    except ValueError as error:
+        assert word in str(error), str(error)
+    else:
+        raise AssertionError(f"another {word} was read")
+
+
+def default_sublayers(t):
+    """The default sublayers, written out, change nothing but BLOCK."""
+    written = ("attn(x) = o(mha(q(x), k(x), v(x)))\n"
+               "ffn(x) = down(gelu(up(x)))\n")
+    short = "block:\n    x = x + F(norm(x))\n"
+    a = t.export(short, BASE)
+    b = t.export(written + short, BASE)
+    assert a == re.sub(r'BLOCK = """.*?"""', a[a.index('BLOCK = """'):]
+                       .split('"""\n\n', 1)[0].replace("\\", "\\\\") + '"""',
+                       b, flags=re.S), "another file"
+
+
+def comments(t):
+    """A block's comment cannot break the file."""
+    with tempfile.TemporaryDirectory() as tmp:
+        folder = pathlib.Path(tmp)
+        path = folder / "it's a \"block\".block"
+        path.write_bytes(b'# """ \\ \x01 quotes \xc3\xa9 ' + b"w " * 90
+                         + b"\\\n#\n# '''\nx = x + F(norm(x))\n")
+        module = t.module(t.export(str(path), BASE), folder)
+        assert "é" in module.__doc__
+
+
+def refusals(t):
+    for args, code, words in (
+        ([], 2, "--to"),
+        (["--to", "marian"], 2, "pytorch"),
+        (["--to", "pytorch", "--heads", "5"], 2, "heads"),
+        (["--to", "pytorch", "--norm", "dyt"], 2, "norm"),
+    ):
+        out = subprocess.run([t.program, "export", *args, "pre-ln"],
+                             capture_output=True, text=True)
+        assert out.returncode == code, (args, out.returncode, out.stderr)
+        assert words in out.stderr and not out.stdout, (args, out.stderr)
+
+
+def documented(t):
+    """The classes of docs/export.md are what the program prints."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    text = (root / "docs" / "export.md").read_text(encoding="utf-8")
+    source = t.run("export", "--to", "pytorch", "pre-ln")
+    shown = re.findall(r"```python\n((?:class|    def) .*?)```", text, flags=re.S)
+    assert len(shown) == 2, "docs/export.md has another number of pieces"
+    for piece in shown:
+        assert piece.strip() in source, piece
+
+
+def attributes(t):
+    """No public attribute of a module can be a parameter's name unnoticed."""
+    for name in dir(torch.nn.Module()):
+        if name.startswith("_") or not name.isidentifier():
+            continue
+        source = t.export(f"{name} = scalar(0)\nx = x + {name}*F(x)", BASE)
+        assert f'_parameters["{name}"]' in source, name
+
+
+# --- all of it --------------------------------------------------------------------
+
+
+def main():
+    words = [w for w in sys.argv[1:] if w != "-v"]
+    t = Tests(words[0], words[1], "-v" in sys.argv, words[2:])
+    torch.set_num_threads(1)
+    os.environ.setdefault("TB_THREADS", "1")
+    blocks = json.loads(t.run("blocks", "--json"))["blocks"]
+    cases = {b["name"]: (b["name"], {"kv_heads": 2} if i % 3 == 2 else {})
+             for i, b in enumerate(blocks)}
+    cases.update(TEXTS)
+    for name, (text, settings) in cases.items():
+        settings = {**BASE, **settings}
+        for dtype in ("f64", "f32"):
+            t.check(f"{name} {dtype}", parity, t, name, text, settings, dtype)
+        t.check(f"{name} starts", starts, t, text, settings)
+    for test in (dropout, trained, default_sublayers, comments, refusals,
+                 documented, attributes):
+        t.check(test.__name__, test, t)
+    if t.verbose:
+        for name, found in t.worst.items():
+            print(f"{name:20}", *(f"{d} {e:.1e} ({w})"
+                                  for d, (e, w) in found.items()))
+    print(f"{t.passed} passed, {t.failed} failed, 0 skipped")
+    return t.failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
