@@ -264,6 +264,7 @@ static tb_status finish(tb_arena *a, const factor *f, tb_lane_info *out)
 tb_status tb_graph_lane(tb_ctx *ctx, const tb_graph *g, tb_arena *arena,
                         tb_lane_info *out)
 {
+    const factor off = {.number = 1, .before = "", .last = ""};
     size_t n = (size_t)g->nnodes;
     int in = g->boundaries[0].node,
         top = g->boundaries[g->nboundaries - 1].node;
@@ -271,10 +272,13 @@ tb_status tb_graph_lane(tb_ctx *ctx, const tb_graph *g, tb_arena *arena,
     if (!at)
         return TB_ERR_MEMORY;
     for (size_t i = 0; i < n; i++)
-        at[i] = (factor){.number = 1, .before = "", .last = ""};
+        at[i] = off;
     at[in].on = true;
-    for (int i = in + 1; i <= top; i++)
+    for (int i = in + 1; i <= top; i++) {
         if (carries(&g->nodes[i]))
             TB_TRY(step(ctx, g, arena, i, at));
+        if (at[i].number == 0) /* x - x: what it multiplies is not on it */
+            at[i] = off;
+    }
     return finish(arena, &at[top], out);
 }

@@ -130,10 +130,19 @@ static tb_status tangent_columns(const test *c, double *most)
     return TB_OK;
 }
 
-/* Central differences with steps h, h/4, h/16, ...: each pair of neighbours
- * gives a value of higher order (Ridders 1982), and how far neighbours lie
- * apart tells their error. */
-enum { LEVELS = 4 };
+static double largest_of(const double *m, size_t n)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++)
+        worse(&most, tb_fabs(m[i]));
+    return most;
+}
+
+/* Central differences with steps h, h/4, h/16, ...: neighbours give values of
+ * higher order (Ridders 1982), and how far they lie apart tells their error.
+ * One order is taken for a whole column, so that no entry agrees by chance.
+ * h moves the output by at most some 4e-3: a steep layer bends early. */
+enum { LEVELS = 5 };
 
 static tb_status value_at(piece *p, size_t j, double x, double *out)
 {
@@ -158,53 +167,60 @@ static tb_status one_difference(piece *p, size_t j, double h, double *below,
     return s;
 }
 
-/* The best value of d[level * stride], and its error. */
-static double extrapolate(const double *d, size_t stride, double *error)
+/* The next row of the table, from `d`: t[m] holds order m of the row before.
+ * error[m]: how far order m lies from its neighbours. */
+static void next_row(double *t, size_t n, size_t row, const double *d,
+                     double *error)
 {
-    double row[LEVELS] = {0}, best = d[0];
-    *error = __builtin_inf();
-    for (size_t k = 0; k < LEVELS; k++) {
-        double last = row[0], factor = 1; /* last: of the row before */
-        row[0] = d[k * stride];
-        for (size_t m = 1; m <= k; m++) {
-            double before = last, e, e2;
-            last = row[m];
+    memset(error, 0, LEVELS * sizeof *error);
+    for (size_t i = 0; i < n; i++) {
+        double before = t[i], factor = 1;
+        t[i] = d[i];
+        for (size_t m = 1; m <= row; m++) {
+            double *now = &t[m * n + i], lower = t[(m - 1) * n + i];
+            double next = *now;
             factor *= 16;
-            row[m] = (factor * row[m - 1] - before) / (factor - 1);
-            e = tb_fabs(row[m] - row[m - 1]);
-            e2 = tb_fabs(row[m] - before);
-            e = e2 > e ? e2 : e;
-            if (e < *error) {
-                *error = e;
-                best = row[m];
-            }
+            *now = (factor * lower - before) / (factor - 1);
+            worse(&error[m], tb_fabs(*now - lower));
+            worse(&error[m], tb_fabs(*now - before));
+            before = next;
         }
     }
-    return best;
 }
 
-static tb_status difference_columns(const test *c, double *most, double *bound)
+/* Column j, into `best`, and its error. `t` is scratch, LEVELS + 1 columns. */
+static tb_status difference_column(piece *p, size_t j, double h, double *t,
+                                   double *below, double *best, double *error)
 {
-    piece *p = c->p;
-    for (size_t j = 0; j < p->in; j++) {
-        double h = 4e-3;
-        for (size_t k = 0; k < LEVELS; k++, h /= 4)
-            TB_TRY(one_difference(p, j, h, c->unit, c->column + k * p->out));
-        for (size_t i = 0; i < p->out; i++) {
-            double e, v = extrapolate(c->column + i, p->out, &e);
-            worse(most, tb_fabs(v - c->symbolic[i * p->in + j]));
-            worse(bound, e);
+    double errors[LEVELS], *d = t + LEVELS * p->out;
+    *error = __builtin_inf();
+    for (size_t row = 0; row < LEVELS; row++, h /= 4) {
+        TB_TRY(one_difference(p, j, h, below, d));
+        next_row(t, p->out, row, d, errors);
+        for (size_t m = 1; m <= row; m++) {
+            if (!(errors[m] < *error))
+                continue;
+            *error = errors[m];
+            memcpy(best, t + m * p->out, p->out * sizeof *best);
         }
     }
     return TB_OK;
 }
 
-static double largest_of(const double *m, size_t n)
+static tb_status difference_columns(const test *c, double *most, double *bound)
 {
-    double most = 0;
-    for (size_t i = 0; i < n; i++)
-        worse(&most, tb_fabs(m[i]));
-    return most;
+    piece *p = c->p;
+    double *best = c->column, *t = c->column + p->out, error;
+    double steepest = largest_of(c->symbolic, p->in * p->out);
+    double h = 4e-3 / (steepest > 1 ? steepest : 1);
+    for (size_t j = 0; j < p->in; j++) {
+        memset(best, 0, p->out * sizeof *best);
+        TB_TRY(difference_column(p, j, h, t, c->unit, best, &error));
+        for (size_t i = 0; i < p->out; i++)
+            worse(most, tb_fabs(best[i] - c->symbolic[i * p->in + j]));
+        worse(bound, error);
+    }
+    return TB_OK;
 }
 
 /* --- all of them ---------------------------------------------------------- */
@@ -215,7 +231,7 @@ static tb_status test_for(piece *p, const double *symbolic, test *c)
     size_t inputs = (size_t)p->t.graph->ninputs;
     *c = (test){.p = p, .symbolic = symbolic};
     c->column =
-        tb_arena_alloc(&p->t.arena, (most * LEVELS + 1) * sizeof *c->column);
+        tb_arena_alloc(&p->t.arena, most * (LEVELS + 2) * sizeof *c->column);
     c->unit = tb_arena_alloc(&p->t.arena, (most + 1) * sizeof *c->unit);
     c->tin = tb_arena_alloc(&p->t.arena, inputs * sizeof *c->tin);
     c->gin = tb_arena_alloc(&p->t.arena, inputs * sizeof *c->gin);
