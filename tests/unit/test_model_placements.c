@@ -198,6 +198,7 @@ TB_TEST(single_starts)
         {"gtrxl", "layers.3.a_z.bias", -2},
         {"gtrxl", "layers.3.f_z.bias", -2},
         {"gtrxl", "layers.3.a_r.bias", 0},
+        {"highway", "layers.3.t_a.bias", -3},
         /* sublayer j = 2(l-1)+k-1 from 0 reads stream j mod 4 */
         {"hyper-connections", "layers.0.attn.scalar", 1},
         {"hyper-connections", "layers.0.ffn.scalar", 0},
