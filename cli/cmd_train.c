@@ -27,7 +27,7 @@ static const opt_usage usage = {
 
 typedef struct printer {
     progress bar;
-    bool json;
+    bool json, groups_shown;
     int failed; /* errno of the first line that could not be written */
     tb_ctx *ctx;
 } printer;
@@ -90,12 +90,26 @@ static void step_json(printer *p, const tb_train_step *s)
     tb_json_destroy(j);
 }
 
+/* What AdamW decays and what not, once: matrices by their role only. */
+static void print_groups(const tb_train_step *s)
+{
+    for (size_t i = 0; i < s->ngroups; i++) {
+        const tb_train_group *g = &s->groups[i];
+        fprintf(stderr, "%-10s %4zu tensor%s %9zu numbers, %s\n", g->name,
+                g->tensors, g->tensors == 1 ? " " : "s", g->elements,
+                g->decayed ? "decayed" : "not decayed");
+    }
+}
+
 static void on_step(void *user, const tb_train_step *s)
 {
     printer *p = user;
     char text[STEP_TEXT];
     if (p->json)
         step_json(p, s);
+    else if (!p->groups_shown)
+        print_groups(s);
+    p->groups_shown = true;
     step_text(s, text);
     progress_show(&p->bar, s->step, s->steps, s->seconds_left, text);
 }
