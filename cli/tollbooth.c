@@ -19,9 +19,10 @@ typedef struct command {
 static const command commands[] = {
     {"explain", cmd_explain, "diagram, Jacobian, lane and weights of a block",
      false},
+    {"lint", cmd_lint, "what is wrong in blocks, and how to fix it", false},
     {"eval", cmd_eval, "evaluate an equation, its gradients and Jacobian",
      false},
-    {"export", cmd_export, "a block as a PyTorch module"},
+    {"export", cmd_export, "a block as a PyTorch module", false},
     {"flow", cmd_flow, "gradient flow through any depth, side by side", true},
     {"train", cmd_train, "train a language model on a text", true},
     {"compare", cmd_compare, "blocks on the same data and seeds, one report",

@@ -120,6 +120,18 @@ tb_status tb_source_fail(tb_ctx *ctx, const char *name, const char *source,
                    pos.column, message, shown);
 }
 
+void tb_block_caret(const tb_block *b, tb_pos pos, tb_buf *out)
+{
+    char shown[LINE_CHARS + WINDOW];
+    size_t length;
+    if (pos.line <= 0 || !b->source)
+        return;
+    const char *line =
+        find_line(b->source, strlen(b->source), pos.line, &length);
+    put_line(shown, line, length, pos.column);
+    tb_buf_printf(out, "    %s\n", shown);
+}
+
 tb_status tb_block_fail(tb_ctx *ctx, const tb_block *b, tb_pos pos,
                         const char *fmt, ...)
 {

@@ -1,94 +1,90 @@
 /* SPDX-License-Identifier: MIT */
-/* Findings: one row per code, a check that reads the graphs only. */
+/* Findings: the stack is built once, every row of lint_table.c looks at it,
+ * and what was found is ordered by place. */
 #include "graph/lint.h"
 
-typedef struct graphs {
-    const tb_graph *layer, *tail;
-    tb_lane_info lane, final;
-} graphs;
+#include "graph/init_rules.h"
 
-typedef bool (*check_fn)(const graphs *g, tb_pos *pos);
+/* --- the stack ----------------------------------------------------------- */
 
-typedef struct lint_row {
-    const char *code;
-    tb_lint_level level;
-    check_fn check;
-    const char *message;
-} lint_row;
-
-static bool no_skip(const graphs *g, tb_pos *pos)
+static tb_status add_kind(tb_lint *L, size_t l, int section)
 {
-    const tb_graph *l = g->layer;
-    *pos = l->nodes[l->boundaries[l->nboundaries - 1].node].pos;
-    return g->lane.kind == TB_LANE_KIND_NONE;
+    tb_graph *g;
+    TB_TRY(tb_graph_layer(L->ctx, &L->arena, L->b, &L->sizes, TB_STACK_DECODER,
+                          l, &g));
+    L->kind_of[section] = L->nkinds;
+    L->kinds[L->nkinds++] = (lint_graph){.g = g, .first = l, .below = L->last};
+    return TB_OK;
 }
 
-static bool normed_branch(const tb_graph *g)
+static tb_status add_layer(tb_lint *L, size_t l)
 {
-    for (int i = 0; i < g->nregions; i++)
-        if (g->nodes[g->regions[i].in[0]].op->lane == TB_LANE_TOLL)
-            return true;
-    return false;
+    int section;
+    TB_TRY(tb_graph_section(L->ctx, L->b, &L->sizes, l, &section));
+    if (L->kind_of[section] < 0)
+        TB_TRY(add_kind(L, l, section));
+    int kind = L->kind_of[section];
+    L->kinds[kind].repeats |= kind == L->last;
+    L->kinds[kind].count++;
+    L->last = kind;
+    return TB_OK;
 }
 
-static bool no_final_norm(const graphs *g, tb_pos *pos)
+/* Each kind of layer once. Past some thousand layers only the last is looked
+ * at: conditions that change there are not worth the time. */
+static tb_status build_layers(tb_lint *L)
 {
-    const tb_graph *l = g->layer;
-    *pos = l->nodes[l->boundaries[l->nboundaries - 1].node].pos;
-    return g->lane.kind == TB_LANE_KIND_CLEAN && normed_branch(l) &&
-           g->final.tolls == 0;
+    size_t depth = L->sizes.s.depth, n = (size_t)L->b->nsections;
+    size_t most = depth < LINT_LAYERS ? depth : LINT_LAYERS;
+    L->kinds = tb_arena_alloc(&L->arena, (n + 1) * sizeof *L->kinds);
+    L->kind_of = tb_arena_alloc(&L->arena, (n + 1) * sizeof *L->kind_of);
+    if (!L->kinds || !L->kind_of)
+        return TB_ERR_MEMORY;
+    for (size_t i = 0; i < n; i++)
+        L->kind_of[i] = -1;
+    L->last = -1;
+    for (size_t l = 1; l <= most; l++)
+        TB_TRY(add_layer(L, l));
+    if (depth > most)
+        TB_TRY(add_layer(L, depth));
+    L->kinds[L->last].count += depth > most ? depth - most - 1 : 0;
+    return TB_OK;
 }
 
-static bool two_norms(const graphs *g, tb_pos *pos)
+static tb_status build_graphs(tb_lint *L)
 {
-    const tb_graph *l = g->layer, *t = g->tail;
-    int top = l->boundaries[l->nboundaries - 1].node;
-    int x = t->boundaries[0].node;
-    for (int i = 0; i < t->nnodes; i++)
-        if (t->nodes[i].op->lane == TB_LANE_TOLL && t->nodes[i].in[0] == x) {
-            *pos = t->nodes[i].pos;
-            return l->nodes[top].op->lane == TB_LANE_TOLL;
-        }
-    return false;
+    tb_graph *stem, *tail;
+    TB_TRY(build_layers(L));
+    TB_TRY(tb_graph_stem(L->ctx, &L->arena, L->b, &L->sizes, &stem));
+    TB_TRY(tb_graph_tail(L->ctx, &L->arena, L->b, &L->sizes, &tail));
+    L->stem = (lint_graph){.g = stem, .below = -1};
+    L->tail = (lint_graph){.g = tail, .below = L->last};
+    TB_TRY(lint_look(L, &L->stem));
+    for (int i = 0; i < L->nkinds; i++)
+        TB_TRY(lint_look(L, &L->kinds[i]));
+    return lint_look(L, &L->tail);
 }
 
-static bool normed_skip(const graphs *g, tb_pos *pos)
+/* drop(...) vanishes at rate 0; here it has to be seen. */
+static tb_status build(tb_lint *L, const tb_settings *settings)
 {
-    const tb_graph *l = g->layer;
-    for (int i = 0; i < l->nregions; i++) {
-        int fed = l->regions[i].in[0], out = l->regions[i].out;
-        /* after a sum it is post-norm, which is meant */
-        if (l->nodes[fed].op->lane != TB_LANE_TOLL ||
-            l->nodes[l->nodes[fed].in[0]].op->lane != TB_LANE_LEAF)
-            continue;
-        for (int j = out; j < l->nnodes; j++) {
-            const tb_node *n = &l->nodes[j];
-            bool sum = n->op->jac == TB_JAC_SUM && n->nin == 2;
-            if (sum && ((n->in[0] == fed && n->in[1] == out) ||
-                        (n->in[1] == fed && n->in[0] == out))) {
-                *pos = n->pos;
-                return true;
-            }
-        }
-    }
-    return false;
+    TB_TRY(tb_sizes_resolve(L->ctx, L->b, settings, &L->sizes));
+    L->given_drop = L->sizes.s.dropout > 0;
+    if (!L->given_drop)
+        L->sizes.s.dropout = 0.1;
+    TB_TRY(tb_init_extra(L->ctx, &L->sizes.s, &L->extra));
+    size_t n = (size_t)L->b->ninit + 1;
+    n += L->extra ? (size_t)L->extra->ninit : 0;
+    L->rule_hit = tb_arena_alloc(&L->arena, 2 * n * sizeof *L->rule_hit);
+    if (!L->rule_hit)
+        return TB_ERR_MEMORY;
+    L->rule_won = L->rule_hit + n;
+    return build_graphs(L);
 }
 
-static const lint_row rows[] = {
-    {"no-skip", TB_LINT_FAIL, no_skip,
-     "no path leads from x to x around the sublayers: nothing carries the "
-     "gradient when they are small"},
-    {"no-final-norm", TB_LINT_WARN, no_final_norm,
-     "the stream is never normed and there is no final norm: the head sees "
-     "its growing scale; add final: x = norm(x)"},
-    {"normed-skip", TB_LINT_WARN, normed_skip,
-     "the skip starts at the norm's output: the lane pays a toll although the "
-     "branch reads like pre-norm; write x = x + F(norm(x))"},
-    {"two-norms", TB_LINT_WARN, two_norms,
-     "the last block already ends in a norm and final: adds another"},
-};
+/* --- findings ------------------------------------------------------------ */
 
-static bool expected(const tb_block *b, const char *code)
+static bool is_expected(const tb_block *b, const char *code)
 {
     for (int i = 0; i < b->nexpect; i++)
         if (tb_streq(b->expect[i], code))
@@ -96,59 +92,258 @@ static bool expected(const tb_block *b, const char *code)
     return false;
 }
 
-int tb_lint(const tb_block *b, const tb_graph *layer, const tb_graph *tail,
-            tb_finding *out, int cap)
+static bool is_known(const tb_lint *L, const char *code, tb_pos pos)
 {
-    graphs g = {.layer = layer, .tail = tail};
-    tb_ctx *ctx = layer->arena->ctx;
-    int n = 0;
-    if (tb_graph_lane(ctx, layer, layer->arena, &g.lane) != TB_OK ||
-        tb_graph_lane(ctx, tail, tail->arena, &g.final) != TB_OK)
-        return 0;
-    for (size_t i = 0; i < TB_LEN(rows) && n < cap; i++) {
-        tb_pos pos = {0, 0};
-        if (!rows[i].check(&g, &pos))
-            continue;
-        out[n++] = (tb_finding){rows[i].code,
-                                expected(b, rows[i].code) ? TB_LINT_NOTE
-                                                          : rows[i].level,
-                                rows[i].message, pos};
-    }
-    return n;
+    for (int i = 0; i < L->n; i++)
+        if (tb_streq(L->found[i].code, code) && L->found[i].line == pos.line &&
+            L->found[i].column == pos.column)
+            return true;
+    return false;
 }
 
-static const char *level_name(tb_lint_level l)
+static void found(tb_lint *L, tb_pos pos, tb_lint_level level,
+                  const char *message)
 {
-    return l == TB_LINT_NOTE ? "note" : l == TB_LINT_WARN ? "warn" : "fail";
+    const tb_lint_code *say = &L->row->say;
+    pos = pos.line > 0 ? pos : (tb_pos){1, 1};
+    if (L->n == LINT_FINDINGS || is_known(L, say->code, pos))
+        return;
+    if (is_expected(L->b, say->code))
+        level = TB_LINT_NOTE;
+    L->found[L->n++] = (tb_finding){say->code,   level,    message,   say->fix,
+                                    say->source, pos.line, pos.column};
 }
 
-tb_status tb_lint_json(tb_ctx *ctx, const tb_block *b, const tb_graph *layer,
-                       const tb_graph *tail, tb_json *j)
+void lint_found(tb_lint *L, tb_pos pos)
 {
-    tb_finding f[TB_FINDINGS_MAX];
-    int n = tb_lint(b, layer, tail, f, TB_FINDINGS_MAX);
-    (void)ctx;
-    tb_json_array(j, "lint");
-    for (int i = 0; i < n; i++) {
-        tb_json_object(j, NULL);
-        tb_json_string(j, "code", f[i].code);
-        tb_json_string(j, "level", level_name(f[i].level));
-        tb_json_string(j, "message", f[i].message);
-        tb_json_int(j, "line", f[i].pos.line);
-        tb_json_int(j, "column", f[i].pos.column);
-        tb_json_end(j);
-    }
-    tb_json_end(j);
+    found(L, pos, L->row->say.level, L->row->say.message);
+}
+
+tb_status lint_said(tb_lint *L, tb_pos pos, tb_lint_level level,
+                    const char *message)
+{
+    if (!message)
+        return TB_ERR_MEMORY;
+    found(L, pos, level, message);
     return TB_OK;
 }
 
-void tb_lint_text(tb_ctx *ctx, const tb_block *b, const tb_graph *layer,
-                  const tb_graph *tail, tb_buf *out)
+tb_pos lint_pos(const lint_graph *g, int node)
 {
-    tb_finding f[TB_FINDINGS_MAX];
-    int n = tb_lint(b, layer, tail, f, TB_FINDINGS_MAX);
-    (void)ctx;
-    for (int i = 0; i < n; i++)
-        tb_buf_printf(out, "%-9s %s at %d:%d: %s\n", level_name(f[i].level),
-                      f[i].code, f[i].pos.line, f[i].pos.column, f[i].message);
+    const tb_node *n = &g->g->nodes[node];
+    return n->param >= 0 ? g->g->params[n->param].pos : n->pos;
+}
+
+static tb_status check_row(tb_lint *L, const lint_row *row)
+{
+    bool each = row->scope == LINT_EACH;
+    L->row = row;
+    if (!row->check)
+        return TB_OK;
+    if (row->scope == LINT_STACK)
+        return row->check(L, NULL);
+    if (each)
+        TB_TRY(row->check(L, &L->stem));
+    for (int i = 0; i < L->nkinds; i++)
+        TB_TRY(row->check(L, &L->kinds[i]));
+    return each ? row->check(L, &L->tail) : TB_OK;
+}
+
+/* --- expect -------------------------------------------------------------- */
+
+/* Column of `word` in line[0..n), from 1; 0: it is not there. */
+static int column_of(const char *line, size_t n, const char *word)
+{
+    size_t k = strlen(word);
+    for (size_t i = 0; i + k <= n; i++)
+        if (!memcmp(line + i, word, k))
+            return (int)i + 1;
+    return 0;
+}
+
+/* Where a code of expect: stands: the tree keeps no place of them. */
+static tb_pos expect_pos(const tb_lint *L, const char *code)
+{
+    static const char word[] = "expect";
+    const char *s = L->b->source;
+    for (int line = 1; s; line++) {
+        const char *end = strchr(s, '\n');
+        size_t n = end ? (size_t)(end - s) : strlen(s);
+        size_t blank = strspn(s, " \t");
+        bool here = !strncmp(s + blank, word, sizeof word - 1);
+        int column = here ? column_of(s, n, code) : 0;
+        if (column)
+            return (tb_pos){line, column};
+        s = end ? end + 1 : NULL;
+    }
+    return (tb_pos){1, 1};
+}
+
+static const char *unmet_text(tb_lint *L, const char *code)
+{
+    const char **codes = tb_arena_alloc(&L->arena, lint_nrows * sizeof *codes);
+    for (size_t i = 0; codes && i < lint_nrows; i++) {
+        codes[i] = lint_rows[i].say.code;
+        if (tb_streq(codes[i], code))
+            return tb_arena_printf(&L->arena,
+                                   "%.60s is expected and was not found", code);
+    }
+    const char *near = codes ? tb_nearest(code, codes, lint_nrows) : NULL;
+    if (near)
+        return tb_arena_printf(&L->arena, "%.60s is no code; did you mean %s?",
+                               code, near);
+    return tb_arena_printf(&L->arena, "%.60s is no code", code);
+}
+
+static tb_status check_expected(tb_lint *L)
+{
+    while (!tb_streq(L->row->say.code, "expect-unmet"))
+        L->row++;
+    int n = L->n;
+    for (int i = 0; i < L->b->nexpect && i < LINT_FINDINGS; i++) {
+        const char *code = L->b->expect[i];
+        bool met = false;
+        for (int j = 0; j < n; j++)
+            met |= tb_streq(L->found[j].code, code);
+        if (!met)
+            TB_TRY(lint_said(L, expect_pos(L, code), TB_LINT_NOTE,
+                             unmet_text(L, code)));
+    }
+    return TB_OK;
+}
+
+static bool is_before(const tb_finding *a, const tb_finding *b)
+{
+    return a->line != b->line ? a->line < b->line : a->column < b->column;
+}
+
+/* By place; findings at one place stay in the table's order. */
+static void sort(tb_lint *L)
+{
+    for (int i = 1; i < L->n; i++) {
+        tb_finding f = L->found[i];
+        int j = i;
+        for (; j > 0 && is_before(&f, &L->found[j - 1]); j--)
+            L->found[j] = L->found[j - 1];
+        L->found[j] = f;
+    }
+}
+
+static tb_status run(tb_lint *L, const tb_settings *settings)
+{
+    TB_TRY(build(L, settings));
+    for (size_t i = 0; i < lint_nrows; i++)
+        TB_TRY(check_row(L, &lint_rows[i]));
+    L->row = lint_rows;
+    TB_TRY(check_expected(L));
+    sort(L);
+    return TB_OK;
+}
+
+/* --- the public face ----------------------------------------------------- */
+
+tb_status tb_lint_create(tb_ctx *ctx, const tb_block *b,
+                         const tb_settings *settings, tb_lint **out)
+{
+    tb_lint *L = tb_alloc(ctx, 1, sizeof *L);
+    *out = NULL;
+    if (!L)
+        return TB_ERR_MEMORY;
+    L->ctx = ctx;
+    L->b = b;
+    tb_arena_init(&L->arena, ctx);
+    tb_status s = run(L, settings);
+    if (s == TB_OK)
+        *out = L;
+    else
+        tb_lint_destroy(L);
+    return s;
+}
+
+void tb_lint_destroy(tb_lint *L)
+{
+    if (!L)
+        return;
+    if (L->extra)
+        tb_block_destroy(L->ctx, L->extra);
+    tb_arena_clear(&L->arena);
+    tb_free(L->ctx, L);
+}
+
+size_t tb_lint_count(const tb_lint *L)
+{
+    return (size_t)L->n;
+}
+
+const tb_finding *tb_lint_at(const tb_lint *L, size_t i)
+{
+    return &L->found[i];
+}
+
+int tb_lint_worst(const tb_lint *L)
+{
+    int worst = -1;
+    for (int i = 0; i < L->n; i++)
+        if ((int)L->found[i].level > worst)
+            worst = (int)L->found[i].level;
+    return worst;
+}
+
+const tb_lint_code *tb_lint_code_at(size_t i)
+{
+    return i < lint_nrows ? &lint_rows[i].say : NULL;
+}
+
+const char *tb_lint_level_name(tb_lint_level level)
+{
+    static const char *const names[] = {"note", "warn", "fail"};
+    return names[level];
+}
+
+void tb_lint_json(const tb_lint *L, tb_json *j, bool named, const char *block)
+{
+    for (int i = 0; i < L->n; i++) {
+        const tb_finding *f = &L->found[i];
+        tb_json_object(j, NULL);
+        tb_json_string(j, "code", f->code);
+        tb_json_string(j, "level", tb_lint_level_name(f->level));
+        tb_json_string(j, "message", f->message);
+        tb_json_int(j, "line", f->line);
+        tb_json_int(j, "column", f->column);
+        tb_json_string(j, "fix", f->fix);
+        tb_json_string(j, "source", f->source);
+        if (named)
+            tb_json_string(j, "block", block);
+        tb_json_end(j);
+    }
+}
+
+static void print(const tb_lint *L, const tb_finding *f, const char *file,
+                  tb_buf *out)
+{
+    if (file)
+        tb_buf_printf(out, "%s:", file);
+    tb_buf_printf(out, "%d:%d: %s %s: %s\n", f->line, f->column,
+                  tb_lint_level_name(f->level), f->code, f->message);
+    tb_block_caret(L->b, (tb_pos){f->line, f->column}, out);
+    if (f->fix)
+        tb_buf_printf(out, "    fix: %s\n", f->fix);
+    if (f->source)
+        tb_buf_printf(out, "    source: %s\n", f->source);
+}
+
+tb_status tb_lint_text(const tb_lint *L, const char *file, char **out)
+{
+    tb_buf b;
+    *out = NULL;
+    tb_buf_init(&b, L->ctx);
+    for (int i = 0; i < L->n; i++)
+        print(L, &L->found[i], file, &b);
+    tb_status s = tb_buf_status(&b);
+    if (s == TB_OK)
+        *out = tb_alloc(L->ctx, b.len + 1, 1);
+    if (*out)
+        memcpy(*out, tb_buf_str(&b), b.len);
+    tb_buf_clear(&b);
+    return *out ? TB_OK : TB_ERR_MEMORY;
 }

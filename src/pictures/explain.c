@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* explain: everything the text alone gives, for a program (JSON) and for a
  * reader (terminal, LaTeX, MathML, SVG). */
-#include "graph/lint.h"
 #include "model/model.h"
 #include "pictures/diagram_of.h"
 #include "pictures/scene.h"
 #include "tollbooth/explain.h"
+#include "tollbooth/lint.h"
 
 /** What every format reads. */
 typedef struct explained {
@@ -15,6 +15,7 @@ typedef struct explained {
     const tb_graph *layer, *tail;
     tb_jacobian jacobian, open, silent;
     tb_lane_info lane, final;
+    tb_lint *lint;
 } explained;
 
 static tb_status look(tb_ctx *ctx, explained *e, const tb_block *b,
@@ -28,6 +29,7 @@ static tb_status look(tb_ctx *ctx, explained *e, const tb_block *b,
     TB_TRY(tb_jacobian_build(ctx, &e->arena, e->layer, TB_JAC_OPEN, &e->open));
     TB_TRY(
         tb_jacobian_build(ctx, &e->arena, e->layer, TB_JAC_SILENT, &e->silent));
+    TB_TRY(tb_lint_create(ctx, b, settings, &e->lint));
     TB_TRY(tb_graph_lane(ctx, e->layer, &e->arena, &e->lane));
     return tb_graph_lane(ctx, e->tail, &e->arena, &e->final);
 }
@@ -42,6 +44,7 @@ static tb_status explain_begin(tb_ctx *ctx, explained *e, const tb_block *b,
 
 static void explain_end(explained *e)
 {
+    tb_lint_destroy(e->lint);
     tb_model_destroy(e->model);
     tb_arena_clear(&e->arena);
 }
@@ -215,7 +218,9 @@ static tb_status write_json(tb_ctx *ctx, const explained *e,
     TB_TRY(block_json(ctx, e->block, j));
     TB_TRY(jacobian_json(ctx, e, j));
     TB_TRY(lane_json(ctx, e, j));
-    TB_TRY(tb_lint_json(ctx, e->block, e->layer, e->tail, j));
+    tb_json_array(j, "lint");
+    tb_lint_json(e->lint, j, false, NULL);
+    tb_json_end(j);
     TB_TRY(corners_json(ctx, e, j));
     if (numeric)
         numeric_json(numeric, j);
@@ -361,6 +366,19 @@ static tb_status head(const explained *e, tb_out *out)
     return s;
 }
 
+/* One line each; lint shows the place too. */
+static void findings(const explained *e, tb_buf *out)
+{
+    for (size_t i = 0; i < tb_lint_count(e->lint); i++) {
+        const tb_finding *f = tb_lint_at(e->lint, i);
+        tb_buf_printf(out, "%-9s %s at %d:%d: %s", tb_lint_level_name(f->level),
+                      f->code, f->line, f->column, f->message);
+        if (f->fix)
+            tb_buf_printf(out, "; %s", f->fix);
+        tb_buf_puts(out, "\n");
+    }
+}
+
 static tb_status formulas(tb_ctx *ctx, const explained *e, bool ascii,
                           tb_out *out)
 {
@@ -375,7 +393,7 @@ static tb_status formulas(tb_ctx *ctx, const explained *e, bool ascii,
     if (s == TB_OK)
         s = line(ctx, "F = 0", &e->silent, ascii, &b);
     lane_line(e, &b);
-    tb_lint_text(ctx, e->block, e->layer, e->tail, &b);
+    findings(e, &b);
     tb_buf_puts(&b, "\n");
     if (s == TB_OK)
         s = tb_buf_status(&b);

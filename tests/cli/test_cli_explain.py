@@ -91,7 +91,8 @@ def explain_C027_C029_findings(t):
     lint = explain(t, "x = attn(norm(x) + x)")["lint"]
     t.ok([f for f in lint if "skip" in f["code"]], lint)
     for f in lint:
-        t.eq(sorted(f), ["code", "column", "level", "line", "message"])
+        t.eq(sorted(f), ["code", "column", "fix", "level", "line", "message",
+                         "source"])
         t.ok(f["level"] in ("note", "warn", "fail") and f["line"] >= 1, f)
 
 

@@ -118,6 +118,13 @@ def json_explain(t):
 
 
 @test
+def json_lint(t):
+    compare_with(t, "lint", [t.run("lint", *what, "--json", rc=0).json() for what in (
+        ["x = F(x)", "output-norm"], ["x = x + scalar(0)*F(x)"],
+        ["expect: no-skip\nblock: x = norm(x + F(x))"])])
+
+
+@test
 def json_blocks(t):
     compare_with(t, "blocks", [t.run("blocks", "--json").json()])
 
@@ -173,7 +180,7 @@ def json_exit_codes(t):
 def json_version_first(t):
     t.write("book.txt", story(400))
     version = t.run("--version").out.split()[1]
-    for line in (["blocks"], ["explain", "pre-ln"],
+    for line in (["blocks"], ["explain", "pre-ln"], ["lint", "pre-ln"],
                  ["eval", "1*x", "--set", "x=[1]"],
                  ["flow", "pre-ln", "--depth", "1"],
                  ["train", "pre-ln", "--text", "book.txt", "--depth", "1",

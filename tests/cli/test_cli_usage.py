@@ -19,6 +19,7 @@ from tb_cli import Skip, add, alone, story, test  # noqa: E402
 TINY = ("--width", "8", "--heads", "2", "--context", "8", "--batch", "2")
 WORKS = {
     "explain": ["pre-ln"],
+    "lint": ["output-norm"],
     "eval": ["norm(x)", "--set", "x=[1,2,3]"],
     "flow": ["pre-ln", "--depth", "1", "--width", "8", "--heads", "2",
              "--tokens", "4"],
@@ -171,7 +172,7 @@ def values_of(command):
 def operands_of(command):
     def run(t):
         r = t.run(command, *WORKS[command], "extra", "more") \
-            if command not in ("flow", "compare") else None
+            if command not in ("flow", "compare", "lint") else None
         if r:
             t.code(r, 2)
             t.has(r.err, "operands, wanted", "usage: tollbooth " + command)

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/* Checks of the lane and of where norms stand around it. */
+#include "graph/lint.h"
+
+static const lint_graph *last_kind(const tb_lint *L)
+{
+    return &L->kinds[L->last];
+}
+
+/* Is any node on a path from a stream in to a stream out? */
+static bool has_path(const lint_graph *g, const unsigned char *marks)
+{
+    return marks[g->top] &&
+           (g->many || g->info.kind != TB_LANE_KIND_NONE || marks == g->loose);
+}
+
+/* x - x is no path, whatever the edges say. */
+static bool cancels(const lint_graph *g)
+{
+    return !g->many && g->lane[g->top] && g->info.kind == TB_LANE_KIND_NONE;
+}
+
+/* The first step of the stack that x does not pass: where to point. */
+static int lost_at(const lint_graph *g)
+{
+    const tb_graph *t = g->g;
+    for (int i = 1; !g->many && i < t->nboundaries; i++) {
+        int at = t->boundaries[i].node;
+        bool fed = false;
+        for (int j = 0; j < t->nodes[at].nin; j++)
+            fed |= g->lane[t->nodes[at].in[j]] != 0;
+        if (!fed)
+            return at;
+    }
+    return g->top;
+}
+
+tb_status lint_no_skip(tb_lint *L, const lint_graph *g)
+{
+    if (cancels(g) || !has_path(g, g->loose))
+        lint_found(L, lint_pos(g, lost_at(g)));
+    return TB_OK;
+}
+
+tb_status lint_nonlinear_lane(tb_lint *L, const lint_graph *g)
+{
+    if (cancels(g) || !has_path(g, g->loose) || has_path(g, g->lane))
+        return TB_OK;
+    for (int i = 0; i < g->g->nnodes; i++)
+        if (g->loose[i] && g->g->nodes[i].op->jac == TB_JAC_DIAG)
+            lint_found(L, lint_pos(g, i));
+    return TB_OK;
+}
+
+/* --- factors on the lane ------------------------------------------------- */
+
+/* What x is multiplied by in one block; NaN where a learned factor or a norm
+ * stands on it. */
+static double gain_of(const lint_graph *g, int node, const double *gain)
+{
+    const tb_node *n = &g->g->nodes[node];
+    double sum = 0;
+    if (lint_is_entry(g, node))
+        return 1;
+    if (lint_is_norm(g, node) || n->op->jac == TB_JAC_PROD ||
+        n->op->jac == TB_JAC_QUOT)
+        return __builtin_nan("");
+    for (int i = 0; i < n->nin; i++)
+        if (g->lane[n->in[i]])
+            sum += (n->op->jac == TB_JAC_DIFF && i ? -1 : 1) * gain[n->in[i]];
+    if (n->op->jac == TB_JAC_AFFINE)
+        sum *= g->attr[node][TB_ATTR_AFFINE_SCALE];
+    return sum;
+}
+
+static double block_gain(tb_lint *L, const lint_graph *g)
+{
+    double *gain =
+        tb_arena_alloc(&L->arena, (size_t)g->g->nnodes * sizeof *gain);
+    for (int i = 0; gain && i < g->g->nnodes; i++)
+        gain[i] = g->lane[i] ? gain_of(g, i, gain) : 0;
+    return gain && !g->many ? gain[g->top] : __builtin_nan("");
+}
+
+static int scaled_node(const lint_graph *g)
+{
+    for (int i = 0; i < g->g->nnodes; i++)
+        if (g->lane[i] && g->g->nodes[i].op->jac == TB_JAC_AFFINE &&
+            g->attr[i][TB_ATTR_AFFINE_SCALE] != 1)
+            return i;
+    return g->top;
+}
+
+tb_status lint_lane_scaled(tb_lint *L, const lint_graph *g)
+{
+    double c = block_gain(L, g), size = tb_fabs(c);
+    double all = tb_pow(size, (double)g->count);
+    if (!(size > 0) || tb_fabs(size - 1) < 1e-9)
+        return TB_OK;
+    bool far = all < 1e-3 || all > 1e3;
+    return lint_said(
+        L, lint_pos(g, scaled_node(g)), far ? TB_LINT_WARN : TB_LINT_NOTE,
+        tb_arena_printf(&L->arena,
+                        "the lane is multiplied by %.3g a block, %.3g over %zu "
+                        "blocks: signal and gradient %s with depth",
+                        c, all, g->count, size < 1 ? "shrink" : "grow"));
+}
+
+/* --- dropout ------------------------------------------------------------- */
+
+static double survival(tb_lint *L, int *where, const lint_graph **of)
+{
+    double all = 1;
+    for (int i = 0; i < L->nkinds; i++) {
+        const lint_graph *g = &L->kinds[i];
+        double here = 1;
+        for (int j = 0; j < g->g->nnodes; j++) {
+            if (!g->lane[j] || g->g->nodes[j].op != &tb_op_drop)
+                continue;
+            here *= 1 - g->attr[j][TB_ATTR_DROP_P];
+            if (!*of) {
+                *of = g;
+                *where = j;
+            }
+        }
+        all *= tb_pow(here, (double)g->count);
+    }
+    return all;
+}
+
+tb_status lint_dropout_on_lane(tb_lint *L, const lint_graph *unused)
+{
+    const lint_graph *g = NULL;
+    int node = 0;
+    double all = survival(L, &node, &g);
+    (void)unused;
+    if (!g)
+        return TB_OK;
+    bool ours = !L->given_drop && !g->g->nodes[node].attr[TB_ATTR_DROP_P].expr;
+    return lint_said(
+        L, lint_pos(g, node), TB_LINT_WARN,
+        tb_arena_printf(&L->arena,
+                        "dropout stands on the lane and drops the skip too: at "
+                        "rate %g%s a feature of x survives %zu blocks with "
+                        "probability %.3g",
+                        g->attr[node][TB_ATTR_DROP_P], ours ? " (assumed)" : "",
+                        L->sizes.s.depth, all));
+}
+
+/* --- at the top and between blocks --------------------------------------- */
+
+static tb_pos top_pos(const lint_graph *g)
+{
+    return lint_pos(g, g->top);
+}
+
+tb_status lint_no_final_norm(tb_lint *L, const lint_graph *unused)
+{
+    const lint_graph *g = last_kind(L);
+    (void)unused;
+    bool grows = g->info.kind == TB_LANE_KIND_CLEAN ||
+                 g->info.kind == TB_LANE_KIND_SCALED;
+    if (grows && lint_normed_off_lane(g) && !lint_any_norm(&L->tail))
+        lint_found(L, top_pos(g));
+    return TB_OK;
+}
+
+/* Do the branches of a kind start as large as they may? */
+static bool starts_small(const lint_graph *g)
+{
+    for (int i = 0; i < g->g->nregions; i++) {
+        const lint_use *u = &g->use[i];
+        bool small = u->gate >= 0 || lint_by_N(u->branch) < 0 ||
+                     lint_by_l(u->branch) < 0;
+        if (u->last >= 0)
+            small |= g->start[u->last].zero ||
+                     lint_by_N(g->start[u->last].size) < 0 ||
+                     lint_by_l(g->start[u->last].size) < 0;
+        if (!small)
+            return false;
+    }
+    return true;
+}
+
+tb_status lint_unbounded_stream(tb_lint *L, const lint_graph *unused)
+{
+    const lint_graph *g = last_kind(L);
+    (void)unused;
+    if (g->info.kind == TB_LANE_KIND_CLEAN && g->g->nregions &&
+        !lint_any_norm(g) && !lint_any_norm(&L->tail) && !starts_small(g))
+        lint_found(L, top_pos(g));
+    return TB_OK;
+}
+
+/* A norm that reads the x that enters, -1: none. */
+static int norm_of_entry(const lint_graph *g, bool on_lane)
+{
+    for (int i = 0; i < g->g->nnodes; i++) {
+        if (!lint_is_norm(g, i) || (g->lane[i] != 0) != on_lane)
+            continue;
+        if (lint_below(g, g->g->nodes[i].in[0]) == g->g->boundaries[0].node)
+            return i;
+    }
+    return -1;
+}
+
+static bool ends_normed(const lint_graph *g)
+{
+    return lint_is_norm(g, lint_below(g, g->top));
+}
+
+tb_status lint_two_norms(tb_lint *L, const lint_graph *unused)
+{
+    int norm = norm_of_entry(&L->tail, true);
+    (void)unused;
+    if (norm >= 0 && ends_normed(last_kind(L)))
+        lint_found(L, lint_pos(&L->tail, norm));
+    return TB_OK;
+}
+
+static bool is_only_reader(const lint_graph *g, int node)
+{
+    return g->users_at[node + 1] - g->users_at[node] == 1;
+}
+
+static void norm_of_norm(tb_lint *L, const lint_graph *g)
+{
+    for (int i = 0; i < g->g->nnodes; i++) {
+        int under =
+            lint_is_norm(g, i) ? lint_below(g, g->g->nodes[i].in[0]) : i;
+        if (under != i && lint_is_norm(g, under) && is_only_reader(g, under))
+            lint_found(L, lint_pos(g, i));
+    }
+}
+
+tb_status lint_double_norm(tb_lint *L, const lint_graph *g)
+{
+    norm_of_norm(L, g);
+    int norm = g->first ? norm_of_entry(g, true) : -1;
+    const lint_graph *below = g->below < 0 ? &L->stem : &L->kinds[g->below];
+    if (norm >= 0 && (ends_normed(below) || (g->repeats && ends_normed(g))))
+        lint_found(L, lint_pos(g, norm));
+    return TB_OK;
+}
+
+tb_status lint_stem_then_norm(tb_lint *L, const lint_graph *unused)
+{
+    int norm = norm_of_entry(&L->kinds[0], false);
+    (void)unused;
+    if (norm >= 0 && ends_normed(&L->stem))
+        lint_found(L, lint_pos(&L->kinds[0], norm));
+    return TB_OK;
+}
+
+/* --- skip and norm ------------------------------------------------------- */
+
+static bool other_pre_norm(const lint_graph *g, int norm)
+{
+    for (int i = 0; i < g->g->nregions; i++)
+        if (g->use[i].norm_in >= 0 && g->use[i].norm_in != norm &&
+            !g->lane[g->use[i].norm_in])
+            return true;
+    return false;
+}
+
+/* Of a norm on the lane: does x reach it unsummed, or beside a sublayer with
+ * a norm of its own? After a sum it is post-norm, which is meant. */
+static bool is_misplaced(const lint_graph *g, int norm)
+{
+    int under = lint_below(g, g->g->nodes[norm].in[0]);
+    return lint_is_entry(g, under) || other_pre_norm(g, norm);
+}
+
+tb_status lint_normed_skip(tb_lint *L, const lint_graph *g)
+{
+    for (int i = 0; i < g->g->nregions; i++) {
+        const lint_use *u = &g->use[i];
+        if (u->sum < 0 || u->norm_in < 0 || !g->lane[u->norm_in])
+            continue;
+        bool from_norm = lint_below(g, u->base) == u->norm_in;
+        if (!from_norm || !is_misplaced(g, u->norm_in))
+            continue;
+        if (u->skip.at > 1) /* GLM-130B, MiniMax: post-norm cut elsewhere */
+            TB_TRY(lint_said(L, lint_pos(g, u->sum), TB_LINT_NOTE,
+                             L->row->say.message));
+        else
+            lint_found(L, lint_pos(g, u->sum));
+    }
+    return TB_OK;
+}
+
+tb_status lint_skip_after_norm(tb_lint *L, const lint_graph *g)
+{
+    for (int i = 0; i < g->g->nregions && !g->many; i++) {
+        const lint_use *u = &g->use[i];
+        if (u->sum < 0 || u->reads_base || !lint_is_norm(g, u->base))
+            continue;
+        int under = lint_below(g, g->g->nodes[u->base].in[0]);
+        if (lint_is_entry(g, under) ||
+            under == lint_below(g, g->g->regions[i].in[0]))
+            lint_found(L, lint_pos(g, u->sum));
+    }
+    return TB_OK;
+}
+
+tb_status lint_norm_after_add(tb_lint *L, const lint_graph *g)
+{
+    for (int i = 0; i < g->g->nregions; i++) {
+        const lint_use *u = &g->use[i];
+        if (u->norm_top < 0 || u->norm_in < 0 || g->lane[u->norm_in] ||
+            !u->reads_base || !u->skip_plain || u->skip.at != 1)
+            continue;
+        bool feeds = false; /* then it is a skip that was normed */
+        for (int j = 0; j < g->g->nregions; j++)
+            feeds |= lint_below(g, g->g->regions[j].in[0]) == u->norm_top;
+        if (!feeds)
+            lint_found(L, lint_pos(g, u->norm_top));
+    }
+    return TB_OK;
+}
+
+tb_status lint_branch_not_added(tb_lint *L, const lint_graph *g)
+{
+    if (!has_path(g, g->lane))
+        return TB_OK; /* no-skip says more */
+    for (int i = 0; i < g->g->nregions; i++)
+        if (g->reach[g->g->regions[i].out] && !g->joins[g->g->regions[i].out])
+            lint_found(L, g->g->regions[i].pos);
+    return TB_OK;
+}
+
+/* --- depth --------------------------------------------------------------- */
+
+/* Post-norm without anything that makes it deep: a larger skip, a gate, small
+ * branches, norms on them. */
+static bool is_plain_post(const lint_graph *g)
+{
+    if (!g->info.tolls || starts_small(g))
+        return false;
+    for (int i = 0; i < g->g->nregions; i++) {
+        const lint_use *u = &g->use[i];
+        if (u->norm_top < 0 || !u->skip_plain || u->skip.at != 1)
+            return false;
+    }
+    return g->g->nregions > 0;
+}
+
+tb_status lint_post_ln_deep(tb_lint *L, const lint_graph *unused)
+{
+    size_t n = 0;
+    const lint_graph *g = NULL;
+    (void)unused;
+    for (int i = 0; i < L->nkinds; i++)
+        if (is_plain_post(&L->kinds[i])) {
+            n += L->kinds[i].count;
+            g = &L->kinds[i];
+        }
+    if (n < 12)
+        return TB_OK;
+    return lint_said(
+        L, top_pos(g), TB_LINT_NOTE,
+        tb_arena_printf(&L->arena,
+                        "%zu post-norm blocks without a scaled skip: such "
+                        "stacks often diverge or stall without warm-up",
+                        n));
+}
