@@ -4,7 +4,9 @@
  * from the top), and the lane inside this sublayer only. */
 #include "flow/flow_model.h"
 
-/** State of one measurement. Vectors are [B, T, d] in the model's dtype. */
+/** State of one measurement. Vectors are [streams, B, T, d] in the model's
+ * dtype; with several streams the walk goes down a whole block at a time,
+ * because only there do all of them meet. */
 typedef struct walk {
     tb_ctx *ctx;
     tb_model *m;
@@ -12,6 +14,7 @@ typedef struct walk {
     tb_flow *f;
     const tb_batch *batch;
     size_t n;           /* elements of a vector */
+    size_t nx;          /* of one stream of it */
     void *total, *lane; /* at the boundary reached so far */
     void *next, *local, *tmp;
     void *grads; /* of the parameters, or NULL */
@@ -19,6 +22,8 @@ typedef struct walk {
     size_t nonfinite;
     size_t k_now;
 } walk;
+
+enum { FLOW_STREAMS = 32 };
 
 static double ratio(double a, double b)
 {
@@ -56,8 +61,8 @@ static void split_of(walk *w, double arrived, tb_flow_row *row)
 
 static double spread(const walk *w, const void *x)
 {
-    double n = (double)w->n, mean = w->k->sum(w->n, x) / n;
-    double square = w->k->norm2(w->n, x);
+    double n = (double)w->nx, mean = w->k->sum(w->nx, x) / n;
+    double square = w->k->norm2(w->nx, x);
     double var = square * square / n - mean * mean;
     return tb_sqrt(var > 0 ? var : 0);
 }
@@ -69,11 +74,11 @@ static tb_status branch_size(walk *w, const tb_run *run, const tb_graph *g,
     int n = tb_graph_contributions(g, s - 1, s, parts, (int)TB_LEN(parts));
     if (n < 0)
         return TB_ERR_MEMORY;
-    memset(w->tmp, 0, w->n * tb_dtype_size(w->m->dtype));
+    memset(w->tmp, 0, w->nx * tb_dtype_size(w->m->dtype));
     for (int i = 0; i < n; i++)
-        w->k->axpy(w->n, parts[i].factor, tb_plan_value(run, parts[i].node),
+        w->k->axpy(w->nx, parts[i].factor, tb_plan_value(run, parts[i].node),
                    w->tmp);
-    *out = ratio(w->k->norm2(w->n, w->tmp), w->k->norm2(w->n, x));
+    *out = ratio(w->k->norm2(w->nx, w->tmp), w->k->norm2(w->nx, x));
     return TB_OK;
 }
 
@@ -105,13 +110,26 @@ static tb_status tolls_between(walk *w, const tb_run *run, const tb_graph *g,
 /* --- the walk ----------------------------------------------------------------
  */
 
-static tb_status pull(walk *w, const tb_run *run, int hi, bool cut,
-                      const void *g, void *out, void *const *gparams)
+/* The piece of each stream, in the order graphs list them. */
+static void pieces(const walk *w, void *vector, void **out)
 {
-    const void *gout[1] = {g};
-    void *gin[1] = {out};
-    tb_bwd b = {.hi = hi,
-                .lo = hi - 1,
+    size_t bytes = w->nx * tb_dtype_size(w->m->dtype);
+    for (size_t i = 0; i < w->m->nstreams; i++)
+        out[i] = vector ? (char *)vector + i * bytes : NULL;
+}
+
+static tb_status pull(walk *w, const tb_run *run, int hi, bool cut, void *g,
+                      void *out, void *const *gparams)
+{
+    bool one = w->m->nstreams == 1;
+    void *from[FLOW_STREAMS], *gin[FLOW_STREAMS];
+    const void *gout[FLOW_STREAMS];
+    pieces(w, g, from);
+    pieces(w, out, gin);
+    for (size_t i = 0; i < w->m->nstreams; i++)
+        gout[i] = from[i];
+    tb_bwd b = {.hi = one ? hi : -1,
+                .lo = one ? hi - 1 : -1,
                 .cut = cut,
                 .gout = gout,
                 .gin = gin,
@@ -185,8 +203,11 @@ static tb_status stem_row(walk *w)
     if (!w->grads)
         return TB_OK;
     tb_run run;
-    const void *gout[1] = {w->total};
-    void *gin[1] = {NULL};
+    void *from[FLOW_STREAMS], *gin[1] = {NULL};
+    const void *gout[FLOW_STREAMS];
+    pieces(w, w->total, from);
+    for (size_t i = 0; i < w->m->nstreams; i++)
+        gout[i] = from[i];
     tb_bwd b = {.hi = -1,
                 .lo = -1,
                 .gout = gout,
@@ -225,13 +246,11 @@ static tb_status loss_cotangent(walk *w, const tb_run *run)
     size_t l = w->m->sizes.s.depth + 1;
     const tb_graph *g = tb_model_graph(w->m, l);
     const void *gout[2] = {NULL, NULL};
-    void *gin[2] = {NULL, NULL};
+    void *gin[FLOW_STREAMS + 1] = {NULL}; /* the streams, then the targets */
     for (int i = 0; i < g->noutputs; i++)
         if (tb_streq(g->outputs[i].name, "loss"))
             gout[i] = w->m->dtype == TB_F64 ? (const void *)&one64 : &one32;
-    for (int i = 0; i < g->ninputs; i++)
-        if (tb_streq(g->nodes[g->inputs[i]].name, "x"))
-            gin[i] = w->total;
+    pieces(w, w->total, gin);
     tb_bwd b = {.hi = -1,
                 .lo = -1,
                 .gout = gout,
@@ -384,10 +403,15 @@ static tb_status measure(tb_model *m, const tb_flow_spec *spec,
               .f = &box->flow,
               .batch = &batch,
               .k = tb_kern_get(ctx, m->dtype),
-              .n = B * m->sizes.s.context * m->sizes.s.width};
-    if (m->nstreams > 1)
+              .nx = B * m->sizes.s.context * m->sizes.s.width};
+    w.n = w.nx * m->nstreams;
+    if (m->nstreams > FLOW_STREAMS)
         return TB_FAIL(ctx, TB_ERR_ARG,
-                       "flow: got a block of %zu streams, wanted one",
+                       "flow: got a block of %zu streams, wanted at most %d",
+                       m->nstreams, (int)FLOW_STREAMS);
+    if (spec->spectrum && m->nstreams > 1)
+        return TB_FAIL(ctx, TB_ERR_ARG,
+                       "spectrum: got a block of %zu streams, wanted one",
                        m->nstreams);
     describe(&box->flow, m, spec);
     if (spec->spectrum && w.n > TB_SPECTRUM_MAX)
