@@ -63,7 +63,9 @@ def describe(t):
 def write(folder, name, op, attrs, inputs, fn, numbers):
     """fn(*inputs) is the op; inputs of float64 get gradients, data in float32
     (masks, running statistics) none."""
-    batch, time = inputs[0].shape[0], inputs[0].shape[1]
+    first = inputs[0]
+    rows = first.dim() == 3 or first.dtype == torch.int64
+    batch, time = first.shape[:2] if rows else (1, 1)
     live = [t.clone().requires_grad_(t.dtype == torch.float64) for t in inputs]
     out = fn(*live)
     gout = numbers.tensor(*out.shape)
@@ -127,6 +129,32 @@ def batchnorm(training, momentum=0.1):
     return fn
 
 
+def rope(heads, base, interleaved):
+    """Llama's rotate-half or GPT-J's pairs, as their code has it."""
+    def fn(a):
+        q = a.unflatten(-1, (heads, -1))
+        w = q.shape[-1]
+        angle = torch.arange(a.shape[1])[:, None] * base ** (-torch.arange(0, w, 2) / w)
+        if interleaved:
+            angle = angle.repeat_interleave(2, -1)
+            turned = torch.stack((-q[..., 1::2], q[..., ::2]), -1).flatten(-2)
+        else:
+            angle = torch.cat((angle, angle), -1)
+            turned = torch.cat((-q[..., w // 2:], q[..., :w // 2]), -1)
+        return (q * angle.cos()[:, None] + turned * angle.sin()[:, None]).flatten(-2)
+    return fn
+
+
+def sinkhorn(rounds, first):
+    def fn(a):
+        m = a.exp() if a.dim() == 2 else a.exp().unflatten(-1, (3, 3))
+        for _ in range(rounds):
+            m = m / m.sum(-1 - first, keepdim=True)
+            m = m / m.sum(-2 + first, keepdim=True)
+        return m.reshape(a.shape)
+    return fn
+
+
 def main(folder):
     os.makedirs(folder, exist_ok=True)
     n = Numbers(1)
@@ -179,6 +207,26 @@ def main(folder):
          lambda a, alpha, g, b: g * torch.tanh(alpha * a) + b)
     case("derf", "derf", [], [x(4), n.scalar(), n.scalar(), n.tensor(4), n.tensor(4)],
          lambda a, alpha, s, g, b: g * torch.erf(alpha * a + s) + b)
+    case("rope_half", "rope", [2], [x(8)], rope(2, 10000.0, False))
+    case("rope_pairs", "rope", [2, 100, 1], [x(8)], rope(2, 100.0, True))
+    case("concat", "concat", [], [x(2), x(3), x(1)], lambda *a: torch.cat(a, -1))
+    case("mix", "mix", [1], [x(3), x(3), n.tensor(2, 2)],
+         lambda a, b, m: m[1, 0] * a + m[1, 1] * b)
+    case("mix_tokens", "mix", [1], [x(3), x(3), x(4)],
+         lambda a, b, m: m[..., 2:3] * a + m[..., 3:4] * b)
+    case("sinkhorn", "sinkhorn", [4], [n.tensor(3, 3)], sinkhorn(4, 0))
+    case("sinkhorn_tokens", "sinkhorn", [3, 1], [x(9)], sinkhorn(3, 1))
+    case("unit_rows", "unit", [1e-3], [n.tensor(3, 4)], lambda w: F.normalize(w, dim=1, eps=1e-3))
+    case("unit_columns", "unit", [1e-3, 1], [n.tensor(3, 4)],
+         lambda w: F.normalize(w, dim=0, eps=1e-3))
+    case("softmax_vector", "softmax", [], [n.tensor(5)], lambda a: torch.softmax(a, -1))
+    case("maxdiv", "maxdiv", [8], [x(4)],
+         lambda a: a / (a.abs().amax(-1, keepdim=True).detach() / 8))
+    case("maxdiv_whole", "maxdiv", [8, 1], [x(4)], lambda a: a / (a.abs().max().detach() / 8))
+    case("exp", "exp", [], [x(4)], torch.exp)
+    case("abs", "abs", [], [x(4)], torch.abs)
+    case("sum", "sum", [], [x(4)], torch.sum)
+    case("mean", "mean", [], [x(4)], torch.mean)
 
 
 if __name__ == "__main__":

@@ -200,7 +200,6 @@ static double square_used(const tb_opcall *c, const view *v, size_t j)
 static void statistics(const tb_opcall *c, const view *v, size_t from,
                        size_t to)
 {
-    volatile double zero = 0;
     bool frozen = v->from == TB_STATISTICS_FROZEN;
     if (!frozen) {
         find_mean(c, v, from, to);
@@ -216,7 +215,7 @@ static void statistics(const tb_opcall *c, const view *v, size_t from,
         tb_norm_stat t = tb_norm_scale(v->mode, v->eps, 1, s);
         v->s.r[j] = *v->s.tokens > 0 ? t.r : 0;
         v->s.kappa[j] = t.kappa;
-        v->s.lambda[j] = zero / zero;
+        v->s.lambda[j] = __builtin_nan("");
     }
 }
 
