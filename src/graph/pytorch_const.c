@@ -156,7 +156,10 @@ const char *tb_py_source(tb_py *py, const tb_expr *e)
     const char *text = tb_py_take(py, &b);
     if (strlen(text) <= SOURCE_MAX)
         return text;
-    return tb_py_printf(py, "%.*s...", SOURCE_MAX, text);
+    int n = SOURCE_MAX;
+    while (n && text[n - 1] == ' ')
+        n--;
+    return tb_py_printf(py, "%.*s...", n, text);
 }
 
 static bool is_whole(double v)

@@ -138,9 +138,14 @@ static bool same_start(const tb_py_graph *t, int param)
 /* The rule as written, without the value that follows it. */
 static const char *rule_of(tb_py *py, const tb_py_start *s)
 {
+    enum { LONG = 60 };
     const char *end = strstr(s->rule, " = ");
     size_t n = end ? (size_t)(end - s->rule) : strlen(s->rule);
-    return tb_py_printf(py, "%.*s", (int)(n < 60 ? n : 60), s->rule);
+    if (n <= LONG)
+        return tb_py_printf(py, "%.*s", (int)n, s->rule);
+    for (n = LONG; n && s->rule[n - 1] == ' ';)
+        n--;
+    return tb_py_printf(py, "%.*s...", (int)n, s->rule);
 }
 
 static bool starts_ready(const tb_py_graph *t, int param)
@@ -167,8 +172,9 @@ static const char *make_bare(tb_py_graph *t, int param)
         tb_py_width(t->py, p->shape.width, t->g->nodes[p->node].dim);
     const char *rule = rule_of(t->py, s);
     bool plain = strcspn(rule, "NMlkdh/") == strlen(rule);
+    const char *more = tb_streq(rule, "profiled") ? "; here not measured" : "";
     const char *note =
-        plain || v == 0 ? "" : tb_py_printf(t->py, "  # %s", rule);
+        plain || v == 0 ? "" : tb_py_printf(t->py, "  # %s%s", rule, more);
     if (v == 0 || v == 1)
         return tb_py_printf(t->py, "nn.Parameter(torch.%s(%s))%s",
                             v == 0 ? "zeros" : "ones", n, note);
