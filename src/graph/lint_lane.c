@@ -254,37 +254,30 @@ tb_status lint_stem_then_norm(tb_lint *L, const lint_graph *unused)
 
 /* --- skip and norm ------------------------------------------------------- */
 
-static bool other_pre_norm(const lint_graph *g, int norm)
+static bool any_pre_norm(const lint_graph *g)
 {
     for (int i = 0; i < g->g->nregions; i++)
-        if (g->use[i].norm_in >= 0 && g->use[i].norm_in != norm &&
-            !g->lane[g->use[i].norm_in])
+        if (g->use[i].norm_in >= 0 && !g->lane[g->use[i].norm_in])
             return true;
     return false;
 }
 
-/* Of a norm on the lane: does x reach it unsummed, or beside a sublayer with
- * a norm of its own? After a sum it is post-norm, which is meant. */
-static bool is_misplaced(const lint_graph *g, int norm)
-{
-    int under = lint_below(g, g->g->nodes[norm].in[0]);
-    return lint_is_entry(g, under) || other_pre_norm(g, norm);
-}
-
+/* Where x reaches the norm on the lane unsummed, or another sublayer has a
+ * norm of its own. After a sum it is post-norm, which is meant. */
 tb_status lint_normed_skip(tb_lint *L, const lint_graph *g)
 {
+    bool pre = any_pre_norm(g);
     for (int i = 0; i < g->g->nregions; i++) {
         const lint_use *u = &g->use[i];
-        if (u->sum < 0 || u->norm_in < 0 || !g->lane[u->norm_in])
+        if (u->sum < 0 || u->norm_in < 0 || !g->lane[u->norm_in] ||
+            lint_below(g, u->base) != u->norm_in)
             continue;
-        bool from_norm = lint_below(g, u->base) == u->norm_in;
-        if (!from_norm || !is_misplaced(g, u->norm_in))
+        int under = lint_below(g, g->g->nodes[u->norm_in].in[0]);
+        if (!pre && !lint_is_entry(g, under))
             continue;
-        if (u->skip.at > 1) /* GLM-130B, MiniMax: post-norm cut elsewhere */
-            TB_TRY(lint_said(L, lint_pos(g, u->sum), TB_LINT_NOTE,
-                             L->row->say.message));
-        else
-            lint_found(L, lint_pos(g, u->sum));
+        /* GLM-130B, MiniMax: post-norm cut elsewhere */
+        tb_lint_level level = u->skip.at > 1 ? TB_LINT_NOTE : TB_LINT_WARN;
+        TB_TRY(lint_said(L, lint_pos(g, u->sum), level, L->row->say.message));
     }
     return TB_OK;
 }
@@ -305,15 +298,17 @@ tb_status lint_skip_after_norm(tb_lint *L, const lint_graph *g)
 
 tb_status lint_norm_after_add(tb_lint *L, const lint_graph *g)
 {
+    unsigned char *feeds = tb_arena_alloc(&L->arena, (size_t)g->g->nnodes);
+    if (!feeds)
+        return TB_ERR_MEMORY;
+    for (int i = 0; i < g->g->nregions; i++)
+        feeds[lint_below(g, g->g->regions[i].in[0])] = 1;
     for (int i = 0; i < g->g->nregions; i++) {
         const lint_use *u = &g->use[i];
         if (u->norm_top < 0 || u->norm_in < 0 || g->lane[u->norm_in] ||
             !u->reads_base || !u->skip_plain || u->skip.at != 1)
             continue;
-        bool feeds = false; /* then it is a skip that was normed */
-        for (int j = 0; j < g->g->nregions; j++)
-            feeds |= lint_below(g, g->g->regions[j].in[0]) == u->norm_top;
-        if (!feeds)
+        if (!feeds[u->norm_top]) /* else it is a skip that was normed */
             lint_found(L, lint_pos(g, u->norm_top));
     }
     return TB_OK;
