@@ -179,7 +179,8 @@ static void look_into(job *w, const char *folder)
                 strerror(errno));
         w->error = tb_status_exit(TB_ERR_INPUT);
     }
-    qsort(files.items, files.n, sizeof *files.items, by_name);
+    if (files.n)
+        qsort(files.items, files.n, sizeof *files.items, by_name);
     for (size_t i = 0; i < files.n; i++)
         look(w, files.items[i]);
     clear(&files);

@@ -564,8 +564,11 @@ TB_TEST(mutated_built_ins)
 
 TB_TEST(large_texts)
 {
-    static const char *const pieces[] = {"x = x + ffn(norm(x))\n", "y = x;",
-                                         "x = norm(x)\n", "x = x + x;",
+    static const char *const pieces[] = {"x = x + ffn(norm(x))\n",
+                                         "x = norm(x + ffn(norm(x)))\n",
+                                         "y = x;",
+                                         "x = norm(x)\n",
+                                         "x = x + x;",
                                          "a = scalar(0);x = x+a*ffn(x)\n"};
     for (size_t i = 0; i < TB_LEN(pieces); i++) {
         tb_buf text;
