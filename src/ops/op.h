@@ -46,7 +46,8 @@ typedef struct tb_opcall {
     void *tout;                    /* tan: overwritten */
     const void *gout;              /* bwd */
     void *gin[TB_OP_INPUTS];       /* bwd: added to; NULL means unwanted */
-    void *saved;                   /* written by fwd, read by bwd and tan */
+    void *saved;                   /* written by fwd, read by bwd and tan; bwd
+                                      may leave there what update reads */
     void *state[TB_OP_INPUTS];     /* update: the inputs it may rewrite */
     void *scratch;                 /* free use within one call */
     tb_rng rng;                    /* this node's random stream, this step */
