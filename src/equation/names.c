@@ -107,6 +107,20 @@ const tb_setting_kind *tb_setting_kind_find(const char *key)
     return NULL;
 }
 
+int tb_setting_word(const char *key, const char *word)
+{
+    const tb_setting_kind *kind = tb_setting_kind_find(key);
+    const char *p = kind ? kind->words : "";
+    size_t n = strlen(word);
+    for (int i = 0; *p; i++) {
+        size_t len = strcspn(p, " ");
+        if (len == n && memcmp(p, word, n) == 0)
+            return i;
+        p += len + (p[len] == ' ');
+    }
+    return -1;
+}
+
 const char *const *tb_setting_names(size_t *n)
 {
     *n = TB_LEN(setting_names);

@@ -80,8 +80,8 @@
 #define TB_SETTING_LIST(X)                                                     \
     X(norm, "layernorm rmsnorm scalenorm l2norm batchnorm powernorm dyt derf") \
     X(eps, "")                                                                 \
-    X(eps_mode, "inside outside clamp dtype none")                             \
-    X(variance, "twopass onepass")                                             \
+    X(eps_mode, "inside outside clamp clamp_square dtype none")                \
+    X(variance, "twopass onepass onepass_clipped")                             \
     X(activation, "relu gelu gelu_tanh silu sigmoid tanh")                     \
     X(ffn, "")                                                                 \
     X(heads, "")                                                               \
@@ -127,6 +127,8 @@ typedef struct tb_setting_kind {
     const char *words; /* with blanks between; "": a constant expression */
 } tb_setting_kind;
 const tb_setting_kind *tb_setting_kind_find(const char *key);
+/** tb_setting_word - which of the words of `key` it is, from 0; -1: none. */
+int tb_setting_word(const char *key, const char *word);
 const char *const *tb_setting_names(size_t *n);
 
 /** tb_suggest - "; did you mean 'word'?" into out, or "". */

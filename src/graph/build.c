@@ -145,7 +145,7 @@ tb_status tb_build_node(tb_builder *b, const tb_op *op, const int *in, int nin,
         n.in[i] = in[i];
         shapes[i] = g->nodes[in[i]].shape;
     }
-    for (int i = 0; i < op->nattr; i++) {
+    for (int i = 0; attr && i < op->nattr + op->noption; i++) {
         n.attr[i] = attr[i];
         attrs[i] = attr[i].value;
     }

@@ -56,18 +56,114 @@ static tb_status const_attr(tb_builder *b, const tb_expr *e, const char *what,
     return tb_build_fold(b, v.expr, &attr->value);
 }
 
+/* --- options ------------------------------------------------------------- */
+
+/* true or false, 1 or 0; `without` where the call does not say. */
+static tb_status flag_option(tb_builder *b, const tb_expr *e, const char *key,
+                             int without, int *flag)
+{
+    const tb_expr *o = option(e, key);
+    double v;
+    *flag = without;
+    if (!o)
+        return TB_OK;
+    if (o->kind == TB_EXPR_NAME &&
+        (tb_streq(o->name, "true") || tb_streq(o->name, "false"))) {
+        *flag = tb_streq(o->name, "true");
+        return TB_OK;
+    }
+    TB_TRY(tb_build_fold(b, o, &v));
+    if (v != 0 && v != 1)
+        return tb_build_fail(b, o->pos, "%s: got %g, wanted true or false", key,
+                             v);
+    *flag = (int)v;
+    return TB_OK;
+}
+
+/* One of the words of a setting, by number from 0. */
+static tb_status word_option(tb_builder *b, const tb_expr *e, const char *key,
+                             int without, int *word)
+{
+    const tb_expr *o = option(e, key);
+    *word = without;
+    if (!o)
+        return TB_OK;
+    *word = o->kind == TB_EXPR_NAME ? tb_setting_word(key, o->name) : -1;
+    if (*word < 0)
+        return tb_build_fail(b, o->pos, "%s: wanted one of %s", key,
+                             tb_setting_kind_find(key)->words);
+    return TB_OK;
+}
+
 /* --- norms --------------------------------------------------------------- */
 
+/* groups = heads: parts as wide as a head, however many those are (with fewer
+ * key heads, fewer). A number is one for all layers: it makes parameters. */
+static tb_status groups_option(tb_builder *b, const tb_expr *e, size_t width,
+                               size_t *groups)
+{
+    const tb_expr *o = option(e, "groups");
+    size_t head = b->sizes->s.width / b->sizes->s.heads;
+    tb_val v;
+    tb_dim dim;
+    *groups = 0;
+    if (!o)
+        return TB_OK;
+    if (o->kind != TB_EXPR_NAME || !tb_streq(o->name, "heads")) {
+        TB_TRY(const_value(b, o, "groups", &v));
+        TB_TRY(tb_build_width(b, v.expr, groups, &dim));
+    } else if (width % head == 0) {
+        *groups = width / head;
+    }
+    if (*groups && width % *groups == 0)
+        return TB_OK;
+    return tb_build_fail(b, o->pos, "groups: %zu features cannot be parted so",
+                         width);
+}
+
+static tb_status norm_eps(tb_builder *b, const tb_expr *e, tb_attr *eps)
+{
+    const tb_expr *value = option(e, "eps");
+    *eps = (tb_attr){NULL, b->sizes->s.eps, NULL};
+    if (!value)
+        return TB_OK;
+    TB_TRY(const_attr(b, value, "eps", eps));
+    if (!(eps->value >= 0))
+        return tb_build_fail(b, value->pos, "eps: got %g, wanted 0 or more",
+                             eps->value);
+    return TB_OK;
+}
+
+static tb_status norm_attrs(tb_builder *b, const tb_expr *e, size_t width,
+                            tb_attr attr[TB_OP_ATTRS])
+{
+    int mode, variance, unbiased;
+    size_t groups;
+    TB_TRY(norm_eps(b, e, &attr[TB_ATTR_NORM_EPS]));
+    TB_TRY(word_option(b, e, "eps_mode", b->sizes->eps_mode - 1, &mode));
+    TB_TRY(word_option(b, e, "variance", b->sizes->variance, &variance));
+    TB_TRY(flag_option(b, e, "unbiased", 0, &unbiased));
+    TB_TRY(groups_option(b, e, width, &groups));
+    attr[TB_ATTR_NORM_EPS_MODE].value = mode + 1;
+    attr[TB_ATTR_NORM_VARIANCE].value = variance;
+    attr[TB_ATTR_NORM_UNBIASED].value = unbiased;
+    attr[TB_ATTR_NORM_GROUPS].value = (double)groups;
+    return TB_OK;
+}
+
 static tb_status norm_leaves(tb_builder *b, const tb_expr *e, const tb_op *op,
-                             int x, int in[3], int *nin)
+                             double groups, int in[TB_OP_INPUTS], int *nin)
 {
     bool inside = b->region >= 0;
     const char *base = inside ? "inner_norm" : b->eval ? e->name : "norm";
     const char *slot;
-    tb_shape w = {TB_SHAPE_VECTOR, b->g->nodes[x].shape.width, 1};
-    tb_dim dim = b->g->nodes[x].dim;
+    double parts = groups > 0 ? groups : 1;
+    size_t width = b->g->nodes[in[0]].shape.width / (size_t)parts;
+    tb_shape w = {TB_SHAPE_VECTOR, width, 1};
+    tb_dim dim = b->g->nodes[in[0]].dim;
+    dim.per_d /= parts;
+    dim.fixed /= parts;
     TB_TRY(tb_build_slot(b, base, &slot));
-    in[0] = x;
     *nin = 2;
     TB_TRY(tb_build_param(b, slot, "gain", TB_ROLE_GAIN, w, dim, NULL, e->pos,
                           &in[1]));
@@ -78,37 +174,21 @@ static tb_status norm_leaves(tb_builder *b, const tb_expr *e, const tb_op *op,
                           &in[2]);
 }
 
-static tb_status norm_eps(tb_builder *b, const tb_expr *e, tb_attr *eps)
-{
-    const tb_expr *value = option(e, "eps");
-    *eps = (tb_attr){NULL, b->sizes->s.eps, NULL};
-    for (int i = 1; i < e->nargs; i++)
-        if (!tb_streq(e->args[i].key, "eps"))
-            return tb_build_fail(b, e->args[i].key_pos,
-                                 "%s: cannot be computed yet", e->args[i].key);
-    if (!value)
-        return TB_OK;
-    TB_TRY(const_attr(b, value, "eps", eps));
-    if (!(eps->value >= 0))
-        return tb_build_fail(b, value->pos, "eps: got %g, wanted 0 or more",
-                             eps->value);
-    return TB_OK;
-}
-
 static tb_status call_norm(tb_builder *b, const tb_expr *e, tb_val *out)
 {
     const char *kind = tb_streq(e->name, "norm") ? b->sizes->s.norm : e->name;
     const tb_op *op = tb_op_norm(kind);
-    int x, in[3], nin, node;
-    tb_attr eps;
+    int in[TB_OP_INPUTS], nin, node;
+    tb_attr attr[TB_OP_ATTRS] = {{0}};
     if (!op)
         return not_yet(b, e);
-    TB_TRY(tb_build_value(b, e->args[0].value, &x));
-    if (b->g->nodes[x].shape.kind != TB_SHAPE_STREAM)
+    TB_TRY(tb_build_value(b, e->args[0].value, &in[0]));
+    const tb_node *x = &b->g->nodes[in[0]];
+    if (x->shape.kind != TB_SHAPE_STREAM)
         return tb_build_fail(b, e->pos, "%s(...): needs a stream", e->name);
-    TB_TRY(norm_eps(b, e, &eps));
-    TB_TRY(norm_leaves(b, e, op, x, in, &nin));
-    TB_TRY(tb_build_node(b, op, in, nin, &eps, e->pos, &node));
+    TB_TRY(norm_attrs(b, e, x->shape.width, attr));
+    TB_TRY(norm_leaves(b, e, op, attr[TB_ATTR_NORM_GROUPS].value, in, &nin));
+    TB_TRY(tb_build_node(b, op, in, nin, attr, e->pos, &node));
     return node_value(out, node);
 }
 
@@ -387,26 +467,6 @@ static tb_status call_linear(tb_builder *b, const tb_expr *e, tb_val *out)
                          "then w(x)");
 }
 
-static tb_status bias_option(tb_builder *b, const tb_expr *e, int *bias)
-{
-    const tb_expr *o = option(e, "bias");
-    double v;
-    *bias = -1;
-    if (!o)
-        return TB_OK;
-    if (o->kind == TB_EXPR_NAME &&
-        (tb_streq(o->name, "true") || tb_streq(o->name, "false"))) {
-        *bias = tb_streq(o->name, "true");
-        return TB_OK;
-    }
-    TB_TRY(tb_build_fold(b, o, &v));
-    if (v != 0 && v != 1)
-        return tb_build_fail(b, o->pos, "bias: got %g, wanted true or false",
-                             v);
-    *bias = (int)v;
-    return TB_OK;
-}
-
 static tb_status declare_linear(tb_builder *b, const char *name,
                                 const tb_expr *e, tb_lin *lin)
 {
@@ -418,7 +478,7 @@ static tb_status declare_linear(tb_builder *b, const char *name,
         TB_TRY(const_value(b, e->args[i].value, "linear", &v));
         TB_TRY(tb_build_width(b, v.expr, &w[i], &dim[i]));
     }
-    TB_TRY(bias_option(b, e, &bias));
+    TB_TRY(flag_option(b, e, "bias", -1, &bias));
     return tb_build_linear(b, name, w[0], w[1], dim[1], bias, e->pos, lin);
 }
 
@@ -433,7 +493,8 @@ bool tb_declares(const tb_expr *e)
 static const call_row by_kind[] = {
     [TB_CALLABLE_NONE] = {NULL, NULL, 0, 0, ""},
     [TB_CALLABLE_SUBLAYER] = {NULL, call_sublayer, 1, 1, ""},
-    [TB_CALLABLE_NORM] = {NULL, call_norm, 1, 1, "eps eps_mode variance"},
+    [TB_CALLABLE_NORM] = {NULL, call_norm, 1, 1,
+                          "eps eps_mode variance unbiased groups"},
     [TB_CALLABLE_ELEMENT] = {NULL, call_op, 1, 1, ""},
     [TB_CALLABLE_STREAM] = {NULL, call_op, 1, 1, ""},
     [TB_CALLABLE_LEARNED] = {NULL, call_learned, 1, 1, ""},

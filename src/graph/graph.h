@@ -98,6 +98,8 @@ typedef struct tb_graph {
 typedef struct tb_sizes {
     tb_settings s;
     double N, M;
+    int eps_mode; /* tb_eps_mode and tb_variance that model: asks of norms */
+    int variance;
     tb_origin norm_from, eps_from;
 } tb_sizes;
 

@@ -65,6 +65,32 @@ static const char *attr_text(tb_py_graph *t, const tb_node *n)
     return tb_py_constant(py, a->expr, n->k, "l").s;
 }
 
+/* ", mode=..., groups=h": what a norm does otherwise than usual. */
+static const char *norm_options(tb_py_graph *t, const tb_node *n)
+{
+    static const char *const modes[] = {
+        "", "inside", "outside", "clamp", "clamp_square", "dtype", "none"};
+    static const char *const ways[] = {"", "onepass", "onepass_clipped"};
+    const double mode = n->attr[TB_ATTR_NORM_EPS_MODE].value,
+                 way = n->attr[TB_ATTR_NORM_VARIANCE].value,
+                 groups = n->attr[TB_ATTR_NORM_GROUPS].value;
+    size_t heads = t->py->stack->sizes->s.heads;
+    tb_buf out;
+    tb_buf_init(&out, t->py->ctx);
+    if (mode > 0)
+        tb_buf_printf(&out, ", mode=\"%s\"", modes[(int)mode]);
+    if (way > 0)
+        tb_buf_printf(&out, ", variance=\"%s\"", ways[(int)way]);
+    if (n->attr[TB_ATTR_NORM_UNBIASED].value != 0)
+        tb_buf_puts(&out, ", unbiased=True");
+    if (groups > 1)
+        tb_buf_printf(&out, ", groups=%s",
+                      groups == (double)heads ? "h"
+                                              : tb_py_number(t->py, groups));
+    t->py->uses |= out.len ? TB_PY_USES_NORMED : 0;
+    return tb_py_take(t->py, &out);
+}
+
 static bool has_bias(const tb_py_graph *t, int param)
 {
     int i = param + 1;
@@ -104,6 +130,8 @@ static const char *letter(tb_py_graph *t, int param, char c)
         return tb_py_width(t->py, p->shape.width, t->g->nodes[p->node].dim);
     case 'b':
         return has_bias(t, param) ? "" : ", bias=False";
+    case 'O':
+        return norm_options(t, &t->g->nodes[t->consumer[param]]);
     default:
         return attr_text(t, &t->g->nodes[t->consumer[param]]);
     }
@@ -225,6 +253,22 @@ static void make_spaces(tb_py_graph *t, const char *name, bool top, made *m,
     }
 }
 
+/* "path = Module(...)", its arguments on a line of their own where it is long:
+ * a norm has many. */
+static void make_line(tb_buf *out, const char *path, const char *make)
+{
+    const char *open = strchr(make, '(');
+    size_t wide = TB_PY_INDENT + strlen(path) + 3 + strlen(make);
+    bool norm = open && strstr(open, "=\"");
+    if (wide <= TB_PY_COLUMNS || !norm) {
+        tb_buf_printf(out, "        %s = %s\n", path, make);
+        return;
+    }
+    tb_buf_printf(out, "        %s = %.*s(\n            %.*s\n        )\n",
+                  path, (int)(open - make), make, (int)strlen(open) - 2,
+                  open + 1);
+}
+
 static void make_param(tb_py_graph *t, int i, const char *prefix, made *m,
                        tb_buf *out)
 {
@@ -247,8 +291,7 @@ static void make_param(tb_py_graph *t, int i, const char *prefix, made *m,
     const char *make = bare               ? make_bare(t, i)
                        : row && row->make ? make_module(t, i, row)
                                           : "nn.Module()";
-    tb_buf_printf(out, "        %s = %s\n",
-                  tb_py_path(t->py, "self", name, bare), make);
+    make_line(out, tb_py_path(t->py, "self", name, bare), make);
 }
 
 void tb_py_modules(tb_py_graph *t, const char *name, tb_buf *out)

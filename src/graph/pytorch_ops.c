@@ -116,8 +116,8 @@ static tb_py_text write_mha(tb_py_body *b, const tb_node *n,
     }
 #define NORM(id, name, flag)                                                   \
     {                                                                          \
-        .op = &tb_op_##id, .nin = 3, .nattr = 1, .text = "$M($0)",             \
-        .bind = TB_PY_CALL, .uses = flag, .make = name "($w, $A)",             \
+        .op = &tb_op_##id, .nin = 3, .nattr = 5, .text = "$M($0)",             \
+        .bind = TB_PY_CALL, .uses = flag, .make = name "($w, $A$O)",           \
         .role = TB_ROLE_GAIN, .ready = true                                    \
     }
 

@@ -38,7 +38,8 @@ enum {
     TB_PY_USES_RMSNORM = 4,
     TB_PY_USES_MHA = 8,
     TB_PY_USES_DROPOUT = 16,
-    TB_PY_USES_F = 32
+    TB_PY_USES_F = 32,
+    TB_PY_USES_NORMED = 64 /* norms by any convention */
 };
 
 /** A class already printed: equal bodies share it. */
@@ -104,7 +105,7 @@ typedef struct tb_py_body tb_py_body;
  * own, <0 and >1 left and right operand of an infix, @0 one that something is
  * called on, $M the module that owns operand 1, $A attribute 0. In `make`: $i
  * $o its weight's two widths, $w the width of its vectors, $A, $b ", bias=
- * False" where it has none. */
+ * False" where it has none, $O the options of a norm. */
 typedef struct tb_py_row {
     const tb_op *op;
     int nin, nattr;   /* inputs and attributes it knows; others are refused */

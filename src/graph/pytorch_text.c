@@ -134,7 +134,9 @@ static void imports(tb_py *py, tb_buf *out)
     if (py->uses & (TB_PY_USES_MATH | TB_PY_USES_MHA))
         tb_buf_puts(out, "import math\n");
     tb_buf_puts(out, "import struct\n\nimport torch\nfrom torch import nn\n");
-    if (py->uses & (TB_PY_USES_F | TB_PY_USES_LAYERNORM | TB_PY_USES_MHA))
+    bool plain =
+        py->uses & TB_PY_USES_LAYERNORM && !(py->uses & TB_PY_USES_NORMED);
+    if (plain || py->uses & (TB_PY_USES_F | TB_PY_USES_MHA))
         tb_buf_puts(out, "from torch.nn import functional as F\n");
 }
 
@@ -215,6 +217,62 @@ static const char rmsnorm_text[] =
     "        mean_square = x.square().mean(-1, keepdim=True)\n"
     "        return self.gain * x * torch.rsqrt(mean_square + self.eps)\n";
 
+/* The same two where some norm of the file has options. */
+static const char normed_text[] =
+    "\n\ndef normed(\n"
+    "    x, eps, kind, mode=\"inside\", variance=\"twopass\", unbiased=False, "
+    "groups=1\n"
+    "):\n"
+    "    \"\"\"x without its mean over its length, for each part of the "
+    "width.\n\n"
+    "    Before gain and bias; [..., groups, width of a part]. `mode` says "
+    "where eps stands.\n"
+    "    \"\"\"\n"
+    "    x = x.unflatten(-1, (groups, -1))\n"
+    "    width = x.shape[-1]\n"
+    "    n = {\"layer\": width - unbiased, \"rms\": width, \"length\": "
+    "1}[kind]\n"
+    "    mean = x.mean(-1, keepdim=True) if kind == \"layer\" else 0.0\n"
+    "    c = x - mean\n"
+    "    if variance == \"twopass\":\n"
+    "        square = c.square().sum(-1, keepdim=True)\n"
+    "    else:\n"
+    "        square = x.square().sum(-1, keepdim=True) - width * mean**2\n"
+    "    if variance == \"onepass_clipped\":\n"
+    "        square = square.clamp(min=0.0)\n"
+    "    if mode == \"outside\":\n"
+    "        return c / ((square / n).sqrt() + eps)\n"
+    "    if mode == \"clamp\":\n"
+    "        return n**0.5 * c / square.sqrt().clamp(min=eps)\n"
+    "    if mode == \"clamp_square\":\n"
+    "        return n**0.5 * c / square.clamp(min=eps).sqrt()\n"
+    "    eps = {\"dtype\": torch.finfo(x.dtype).eps, \"none\": 0.0}.get(mode, "
+    "eps)\n"
+    "    return c * torch.rsqrt(square / n + eps)\n";
+
+static const char layernorm_options_text[] =
+    "\n\nclass LayerNorm(nn.Module):\n"
+    "    \"\"\"gain * (x - mean) / sqrt(var + eps) + bias\"\"\"\n\n"
+    "    def __init__(self, width, eps, **options):\n"
+    "        super().__init__()\n"
+    "        self.gain = nn.Parameter(torch.ones(width))\n"
+    "        self.bias = nn.Parameter(torch.zeros(width))\n"
+    "        self.eps, self.options = eps, options\n\n"
+    "    def forward(self, x):\n"
+    "        y = normed(x, self.eps, \"layer\", **self.options)\n"
+    "        return (self.gain * y + self.bias).flatten(-2)\n";
+
+static const char rmsnorm_options_text[] =
+    "\n\nclass RMSNorm(nn.Module):\n"
+    "    \"\"\"gain * x / sqrt(mean(x^2) + eps)\"\"\"\n\n"
+    "    def __init__(self, width, eps, **options):\n"
+    "        super().__init__()\n"
+    "        self.gain = nn.Parameter(torch.ones(width))\n"
+    "        self.eps, self.options = eps, options\n\n"
+    "    def forward(self, x):\n"
+    "        y = normed(x, self.eps, \"rms\", **self.options)\n"
+    "        return (self.gain * y).flatten(-2)\n";
+
 static const char mha_text[] =
     "\n\ndef mha(q, k, v, heads, kv_heads=None, causal=True, dropout=0.0):\n"
     "    \"\"\"softmax(q k^T / sqrt(head width)) v for every head.\"\"\"\n"
@@ -235,10 +293,13 @@ static const char mha_text[] =
 
 void tb_py_helpers(tb_py *py, tb_buf *out)
 {
+    bool any = (py->uses & TB_PY_USES_NORMED) != 0;
+    if (any)
+        tb_buf_puts(out, normed_text);
     if (py->uses & TB_PY_USES_LAYERNORM)
-        tb_buf_puts(out, layernorm_text);
+        tb_buf_puts(out, any ? layernorm_options_text : layernorm_text);
     if (py->uses & TB_PY_USES_RMSNORM)
-        tb_buf_puts(out, rmsnorm_text);
+        tb_buf_puts(out, any ? rmsnorm_options_text : rmsnorm_text);
     if (py->uses & TB_PY_USES_MHA)
         tb_buf_puts(out, mha_text);
 }

@@ -3,6 +3,8 @@
  * setting; model: lines and the command line fill the same struct. */
 #include "graph/graph.h"
 
+#include "equation/names.h"
+
 typedef enum tb_set_kind { SET_SIZE, SET_REAL, SET_FLAG, SET_NORM } tb_set_kind;
 
 typedef struct set_row {
@@ -100,6 +102,19 @@ static tb_status set_size(tb_ctx *ctx, const tb_block *b, const tb_setting *l,
     return TB_OK;
 }
 
+/* Words that norms are told beside eps; tb_eps_mode counts from DEFAULT. */
+static bool set_convention(const tb_setting *l, tb_sizes *s)
+{
+    const char *word = l->value->kind == TB_EXPR_NAME ? l->value->name : "";
+    if (tb_streq(l->key, "eps_mode"))
+        s->eps_mode = 1 + tb_setting_word(l->key, word);
+    else if (tb_streq(l->key, "variance"))
+        s->variance = tb_setting_word(l->key, word);
+    else
+        return false;
+    return true;
+}
+
 static tb_status set_line(tb_ctx *ctx, const tb_block *b, const tb_setting *l,
                           tb_sizes *s)
 {
@@ -113,6 +128,8 @@ static tb_status set_line(tb_ctx *ctx, const tb_block *b, const tb_setting *l,
         return rows[i].kind == SET_REAL ? set_real(ctx, b, l, &rows[i], s)
                                         : set_size(ctx, b, l, &rows[i], s);
     }
+    if (set_convention(l, s))
+        return TB_OK;
     return tb_block_fail(ctx, b, l->pos, "%s: this setting has no effect yet",
                          l->key);
 }

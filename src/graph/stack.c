@@ -398,7 +398,7 @@ tb_status tb_graph_attrs(tb_ctx *ctx, const tb_graph *g, const tb_sizes *sizes,
         bool folded = false;
         for (int a = 0; a < TB_OP_ATTRS; a++) {
             out[i][a] = n->attr[a].value;
-            if (a >= n->op->nattr || !n->attr[a].expr)
+            if (!n->attr[a].expr)
                 continue;
             folded = true;
             TB_TRY(tb_expr_fold(ctx, g->block, n->attr[a].expr, &c, NULL, NULL,
@@ -431,7 +431,9 @@ void tb_graph_dump(const tb_graph *g, tb_buf *out)
             tb_buf_printf(out, " %s", n->name);
         for (int j = 0; j < n->nin; j++)
             tb_buf_printf(out, " %d", n->in[j]);
-        for (int a = 0; a < n->op->nattr; a++) {
+        for (int a = 0; a < n->op->nattr + n->op->noption; a++) {
+            if (a >= n->op->nattr && !n->attr[a].expr && n->attr[a].value == 0)
+                continue; /* an option that was not taken */
             tb_buf_printf(out, " %s=", n->op->attr_name[a]);
             dump_attr(&n->attr[a], out);
         }

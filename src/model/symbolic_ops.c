@@ -20,8 +20,15 @@ static const double *in_value(const tb_symbolic *s, int node, int i)
 }
 
 /* --- norms -----------------------------------------------------------------
- * y = gain n + bias, n = (x - mean)/s: diag(gain) (1/s) (I - 11'/d - nn'/d) for
- * each token; without the mean for rmsnorm. Exact for any eps inside s. */
+ * y = gain f(L) u + bias, c = x - mean (x itself for rmsnorm), L = |c|, u =
+ * c/L: diag(gain) (r (I - ee' - uu') + f'(L) uu'), r = f(L)/L and e the unit
+ * vector of ones, without ee' where no mean is taken off. For each part of the
+ * width by itself. */
+
+typedef struct norm_kind {
+    bool centred;
+    bool length; /* divisor of the variance: 1, not the width */
+} norm_kind;
 
 static double mean_of(const double *x, size_t d)
 {
@@ -31,49 +38,75 @@ static double mean_of(const double *x, size_t d)
     return sum / (double)d;
 }
 
-static double scale_of(const double *x, size_t d, double mean, double eps)
+/* f(L)/L and f'(L) by where eps stands; n the divisor of the variance. */
+static void length_rule(const double *attr, bool length, double n, double L,
+                        double *r, double *slope)
 {
-    double sum = 0;
-    for (size_t i = 0; i < d; i++)
-        sum += (x[i] - mean) * (x[i] - mean);
-    return tb_sqrt(sum / (double)d + eps);
+    int mode = (int)attr[TB_ATTR_NORM_EPS_MODE];
+    double eps = attr[TB_ATTR_NORM_EPS], root = tb_sqrt(n);
+    if (mode == TB_EPS_DEFAULT)
+        mode = length ? TB_EPS_CLAMP : TB_EPS_INSIDE;
+    if (mode == TB_EPS_CLAMP_SQUARE)
+        eps = tb_sqrt(eps);
+    if (mode == TB_EPS_CLAMP || mode == TB_EPS_CLAMP_SQUARE) {
+        *r = root / (L > eps ? L : eps);
+        *slope = L > eps ? 0 : *r;
+    } else if (mode == TB_EPS_OUTSIDE) {
+        double s = L / root + eps;
+        *r = 1 / s;
+        *slope = eps / (s * s);
+    } else {
+        eps = mode == TB_EPS_DTYPE ? 0x1p-52 : mode == TB_EPS_NONE ? 0 : eps;
+        double s = tb_sqrt(L * L / n + eps);
+        *r = 1 / s;
+        *slope = eps / (s * s * s);
+    }
 }
 
-/* One token's block; ld is the width of the whole matrix. */
-static void norm_block(const double *x, const double *gain, size_t d,
-                       double eps, bool centred, double *j, size_t ld)
+/* One part of one token; ld is the width of the whole matrix. */
+static void norm_block(const double *x, const double *gain, size_t gains,
+                       size_t d, const double *attr, norm_kind kind, double *j,
+                       size_t ld)
 {
-    double mean = centred ? mean_of(x, d) : 0;
-    double scale = scale_of(x, d, mean, eps), n = (double)d;
-    for (size_t r = 0; r < d; r++)
+    double mean = kind.centred ? mean_of(x, d) : 0, L = 0, r, slope;
+    double n = kind.length ? 1 : (double)d - attr[TB_ATTR_NORM_UNBIASED];
+    for (size_t i = 0; i < d; i++)
+        L += (x[i] - mean) * (x[i] - mean);
+    L = tb_sqrt(L);
+    length_rule(attr, kind.length, n, L, &r, &slope);
+    for (size_t a = 0; a < d; a++)
         for (size_t c = 0; c < d; c++) {
-            double nn = (x[r] - mean) / scale * ((x[c] - mean) / scale);
-            double v = (r == c ? 1 : 0) - (centred ? 1 / n : 0) - nn / n;
-            j[r * ld + c] = (gain ? gain[r] : 1) * v / scale;
+            double uu = L > 0 ? (x[a] - mean) / L * ((x[c] - mean) / L) : 0;
+            double one = (a == c ? 1 : 0) - (kind.centred ? 1 / (double)d : 0);
+            double v = r * (one - uu) + slope * uu;
+            j[a * ld + c] = (gain ? gain[a % gains] : 1) * v;
         }
 }
 
-static void norm(const tb_symbolic *s, int node, bool centred, double *j)
+static void norm(const tb_symbolic *s, int node, norm_kind kind, double *j)
 {
-    size_t d = width_of(s, node), ld = s->time * d;
+    const tb_node *n = &s->graph->nodes[node];
+    const double *attr = s->run->attr[node];
+    size_t width = width_of(s, node), ld = s->time * width;
+    double groups = attr[TB_ATTR_NORM_GROUPS];
+    size_t d = width / (groups > 0 ? (size_t)groups : 1);
     const double *x = in_value(s, node, 0);
-    const double *gain =
-        s->graph->nodes[node].nin > 1 ? in_value(s, node, 1) : NULL;
-    for (size_t t = 0; t < s->time; t++)
-        norm_block(x + t * d, gain, d, s->run->attr[node][TB_ATTR_NORM_EPS],
-                   centred, j + t * d * ld + t * d, ld);
+    const double *gain = n->nin > 1 ? in_value(s, node, 1) : NULL;
+    size_t gains = n->nin > 1 ? width_of(s, n->in[1]) : 1;
+    for (size_t at = 0; at < ld; at += d)
+        norm_block(x + at, gain, gains, d, attr, kind, j + at * ld + at, ld);
 }
 
 static void layernorm(const tb_symbolic *s, int node, int input, double *j)
 {
     (void)input;
-    norm(s, node, true, j);
+    norm(s, node, (norm_kind){.centred = true}, j);
 }
 
 static void rmsnorm(const tb_symbolic *s, int node, int input, double *j)
 {
     (void)input;
-    norm(s, node, false, j);
+    norm(s, node, (norm_kind){0}, j);
 }
 
 /* --- slopes --------------------------------------------------------------- */
@@ -344,8 +377,8 @@ static void xent(const tb_symbolic *s, int node, int input, double *j)
 /* --- the table ------------------------------------------------------------ */
 
 static const tb_symbolic_row rows[] = {
-    {&tb_op_layernorm, layernorm, 3, 1},
-    {&tb_op_rmsnorm, rmsnorm, 3, 1},
+    {&tb_op_layernorm, layernorm, 3, 5},
+    {&tb_op_rmsnorm, rmsnorm, 3, 5},
     {&tb_op_linear, linear, 3, 0},
     {&tb_op_mha, mha, 3, 4},
     {&tb_op_relu, relu_j, 1, 0},

@@ -407,6 +407,16 @@ TB_TEST(particular_blocks)
         /* no lane through a difference that is 0, one past it */
         "u = x; x = norm(x - u)*x + F(x)",
         "u = x; x = x*norm(x - u) + F(x)",
+        /* where eps stands, what the variance divides by, parts */
+        "x = x + F(norm(x, eps_mode=outside, eps=0.1, unbiased=true))",
+        "x = norm(x + F(norm(x, eps_mode=inside, eps=0.3, groups=2)))",
+        "x = norm(F(x) + x, eps_mode=clamp, eps=1e-3, groups=4)",
+        "x = norm(F(x) + x, eps_mode=clamp, eps=7)",
+        "x = x + F(rmsnorm(x, eps_mode=clamp_square, eps=99, groups=heads))",
+        "x = rmsnorm(x, eps_mode=dtype) + F(rmsnorm(x, eps_mode=none))",
+        "attn(u) = o(mha(norm(q(u), groups=h), norm(k(u), groups=heads), "
+        "v(u)))\nx = norm(x + F(x))\n"
+        "model: eps_mode = outside; eps = 0.2; variance = onepass",
         /* kinks and saturation */
         "ffn(u) = down(relu(up(u)))\nx = x + F(softmax(3*x))",
     };

@@ -149,6 +149,15 @@ TEXTS = {
     "parts-of-norms": (
         "x = layernorm(x + F(rmsnorm(x, eps=1e-3)), eps=1/(10*l))", {},
     ),
+    "conventions": (
+        "attn(x) = o(mha(norm(q(x), groups=heads), norm(k(x), groups=heads),"
+        " v(x)))\nx = x + attn(norm(x, eps_mode=outside, unbiased=true))\n"
+        "x = rmsnorm(x, eps_mode=clamp, eps=0.01)\n"
+        "x = x + ffn(norm(x, eps_mode=dtype)) + rmsnorm(x, eps_mode=none)\n"
+        "x = norm(x, groups=h) + norm(x, variance=onepass, groups=2)\n"
+        "model:\n eps_mode = clamp_square\n variance = onepass_clipped\n",
+        {"kv_heads": 2},
+    ),
     "bare": ("x = x + F(norm(x))", {"bias": 0, "positions": 0, "tied": 1,
                                     "causal": 0, "eps": 1e-6}),
     "long-constants": (

@@ -447,14 +447,92 @@ TB_TEST(kind_of_norm)
             "1:5: scalenorm: cannot be computed yet\n"
             "    x = scalenorm(x + F(x))\n"
             "        ^");
-    refused(T, "x = norm(x, eps_mode=outside)",
-            "1:13: eps_mode: cannot be computed yet\n"
-            "    x = norm(x, eps_mode=outside)\n"
-            "                ^");
+    refused(T, "x = norm(x, eps_mode=outsid)",
+            "1:22: eps_mode: wanted one of inside outside clamp clamp_square "
+            "dtype none\n"
+            "    x = norm(x, eps_mode=outsid)\n"
+            "                         ^");
+    refused(T, "x = norm(x, variance=2)",
+            "1:22: variance: wanted one of twopass onepass onepass_clipped\n"
+            "    x = norm(x, variance=2)\n"
+            "                         ^");
+    refused(T, "x = norm(x, unbiased=2)",
+            "1:22: unbiased: got 2, wanted true or false\n"
+            "    x = norm(x, unbiased=2)\n"
+            "                         ^");
+    refused(T, "x = norm(x, groups=3)",
+            "1:20: groups: 64 features cannot be parted so\n"
+            "    x = norm(x, groups=3)\n"
+            "                       ^");
+    refused(T, "w = linear(d, 3); x = x + norm(w(x), groups=heads)",
+            "1:45: groups: 3 features cannot be parted so\n"
+            "    w = linear(d, 3); x = x + norm(w(x), groups=heads)\n"
+            "                                                ^");
+    refused(T, "x = rmsnorm(x, unbiased=true)",
+            "1:5: rmsnorm: only a variance about the mean has an n-1 form\n"
+            "    x = rmsnorm(x, unbiased=true)\n"
+            "        ^");
     refused(T, "x = norm(x, epsilon=1)",
-            "1:13: norm: unknown option epsilon, wanted eps eps_mode variance\n"
+            "1:13: norm: unknown option epsilon, wanted eps eps_mode variance "
+            "unbiased groups\n"
             "    x = norm(x, epsilon=1)\n"
             "                ^");
+}
+
+/* The options of a norm, from the call or from model:. */
+TB_TEST(conventions_of_norms)
+{
+    static const struct {
+        const char *text;
+        double mode, variance, unbiased, groups;
+    } rows[] = {
+        {"x = norm(x)", TB_EPS_DEFAULT, TB_VARIANCE_TWOPASS, 0, 0},
+        {"x = norm(x, eps_mode=inside, unbiased=true)", TB_EPS_INSIDE, 0, 1, 0},
+        {"x = norm(x, eps_mode=outside, unbiased=0)", TB_EPS_OUTSIDE, 0, 0, 0},
+        {"x = norm(x, eps_mode=clamp, groups=4)", TB_EPS_CLAMP, 0, 0, 4},
+        {"x = norm(x, eps_mode=clamp_square, groups=heads)",
+         TB_EPS_CLAMP_SQUARE, 0, 0, 8},
+        {"n = 2*h; x = norm(x, eps_mode=dtype, groups=n)", TB_EPS_DTYPE, 0, 0,
+         16},
+        {"x = norm(x, eps_mode=none, variance=onepass)", TB_EPS_NONE,
+         TB_VARIANCE_ONEPASS, 0, 0},
+        {"x = norm(x)\nmodel: eps_mode = outside; variance = onepass_clipped",
+         TB_EPS_OUTSIDE, TB_VARIANCE_ONEPASS_CLIPPED, 0, 0},
+        {"x = norm(x, eps_mode=clamp, variance=twopass)\n"
+         "model: eps_mode = outside; variance = onepass",
+         TB_EPS_CLAMP, TB_VARIANCE_TWOPASS, 0, 0},
+    };
+    tb_settings s = unset;
+    s.heads = 8;
+    for (size_t i = 0; i < TB_LEN(rows); i++) {
+        gr_case c;
+        TB_OKAY(T, gr_open(T->ctx, &c, rows[i].text, &s, GR_LAYER, 1));
+        const double want[] = {rows[i].mode, rows[i].variance, rows[i].unbiased,
+                               rows[i].groups};
+        for (int a = 0; a < 4; a++)
+            TB_NEAR(T,
+                    gr_attr(T, &c, "layernorm", TB_ATTR_NORM_EPS_MODE + a, 1),
+                    want[a], 0);
+        gr_close(T->ctx, &c);
+    }
+}
+
+/* With fewer key heads the parts stay as wide as a head. */
+TB_TEST(groups_follow_the_heads)
+{
+    tb_settings s = unset;
+    gr_case c;
+    s.heads = 8;
+    s.kv_heads = 2;
+    TB_OKAY(T, gr_open(T->ctx, &c,
+                       "attn(x) = o(mha(q(x), norm(k(x), groups=heads), v(x)))"
+                       "\nx = x + F(x)",
+                       &s, GR_LAYER, 1));
+    TB_NEAR(T, gr_attr(T, &c, "layernorm", TB_ATTR_NORM_GROUPS, 1), 2, 0);
+    for (int i = 0; i < c.g->nparams; i++)
+        if (c.g->params[i].role == TB_ROLE_GAIN)
+            TB_CHECK(T, c.g->params[i].shape.width == 8);
+    gr_close(T->ctx, &c);
 }
 
 TB_TEST(settings)
