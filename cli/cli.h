@@ -9,6 +9,7 @@
 
 typedef int (*command_fn)(tb_ctx *ctx, int argc, char **argv);
 
+int cmd_bench(tb_ctx *ctx, int argc, char **argv);
 int cmd_blocks(tb_ctx *ctx, int argc, char **argv);
 int cmd_compare(tb_ctx *ctx, int argc, char **argv);
 int cmd_eval(tb_ctx *ctx, int argc, char **argv);

@@ -30,6 +30,7 @@ static const command commands[] = {
     {"generate", cmd_generate, "write text with a trained model", true},
     {"score", cmd_score, "loss and perplexity of a trained model on a text",
      true},
+    {"bench", cmd_bench, "how fast this machine is, case by case", true},
     {"blocks", cmd_blocks, "the blocks that are built in", false},
 };
 

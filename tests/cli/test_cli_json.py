@@ -167,6 +167,12 @@ def json_compare(t):
 
 
 @test
+def json_bench(t):
+    compare_with(t, "bench", [t.run("bench", "norm:8x16:fwd", "gemm:8x8x8:f32",
+                                    "step:L1d8T4B2V5:f32", "--json", rc=0).json()])
+
+
+@test
 def json_exit_codes(t):
     """The table of docs/json.md is the list in the public header."""
     with open(os.path.join(ROOT, "include", "tollbooth", "base.h")) as f:
@@ -183,6 +189,7 @@ def json_version_first(t):
     for line in (["blocks"], ["explain", "pre-ln"], ["lint", "pre-ln"],
                  ["eval", "1*x", "--set", "x=[1]"],
                  ["flow", "pre-ln", "--depth", "1"],
+                 ["bench", "norm:4x8:fwd"],
                  ["train", "pre-ln", "--text", "book.txt", "--depth", "1",
                   "--steps", "1", *TINY],
                  ["compare", "pre-ln", "--text", "book.txt", "--depth", "1",

@@ -29,6 +29,7 @@ WORKS = {
                 "--one-warmup", *TINY],
     "generate": ["run", "--tokens", "3"],
     "score": ["run", "--text", "book.txt"],
+    "bench": ["norm:4x8:fwd"],
     "blocks": [],
     "export": ["--to", "pytorch", "pre-ln"],
 }
@@ -172,11 +173,11 @@ def values_of(command):
 def operands_of(command):
     def run(t):
         r = t.run(command, *WORKS[command], "extra", "more") \
-            if command not in ("flow", "compare", "lint") else None
+            if command not in ("flow", "compare", "lint", "bench") else None
         if r:
             t.code(r, 2)
             t.has(r.err, "operands, wanted", "usage: tollbooth " + command)
-        if command != "blocks":
+        if command not in ("bench", "blocks"):
             r = t.run(command, rc=2)
             t.ok(re.search("got (0 operands|no BLOCK|no --text)", r.err), r)
             t.eq(r.out, "")
