@@ -36,7 +36,7 @@ WORKS = {
 WORKS = {c: w for c, w in WORKS.items() if c in tb_cli.commands()}
 
 
-def workplace(t):
+def playground(t):
     t.write("book.txt", "ROMEO: " + story(500))
     t.run("train", "pre-ln", "--text", "book.txt", "--out", "run", "--depth",
           "1", "--steps", "3", *TINY, rc=0)
@@ -211,7 +211,7 @@ def options_anywhere(t):
 @test
 def examples_run(t):
     """Every example of --help, with the same words and smaller sizes."""
-    workplace(t)
+    playground(t)
     for command in tb_cli.commands():
         text = t.run(command, "--help", rc=0).out
         lines = re.findall(r"^  tollbooth (.*)$", text.split("example:\n")[1],
@@ -234,7 +234,7 @@ def examples_run(t):
 @test
 def settings_in_help_are_true(t):
     """The defaults that --help names are those the JSON reports."""
-    workplace(t)
+    playground(t)
     r = t.run("compare", "pre-ln", "--text", "book.txt", "--depth", "1",
               "--steps", "2", "--one-warmup", "--json", rc=0)
     run = r.json()["runs"][0]
@@ -261,7 +261,7 @@ def closed():
 
 @test
 def full_disk_on_stdout(t):
-    workplace(t)
+    playground(t)
     lines = [[c] + WORKS[c] for c in WORKS]
     lines += [[c] + WORKS[c] + ["--json"] for c in WORKS
               if ("json", None) in tb_cli.options(c)]
@@ -275,7 +275,7 @@ def full_disk_on_stdout(t):
 
 @test
 def closed_stdout(t):
-    workplace(t)
+    playground(t)
     for command in WORKS:
         r = t.run(command, *WORKS[command], preexec=closed, rc=5)
         t.has(r.err, "standard output: ")
@@ -291,7 +291,7 @@ def closed_stdout(t):
 @test
 def broken_pipe(t):
     """A reader that leaves: no crash; a run with --out is saved."""
-    workplace(t)
+    playground(t)
     for line in (["flow", "pre-ln", "--depth", "30", "--json"], ["blocks"],
                  ["explain", "pre-ln", "--json"]):
         p = t.start(*line, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -320,7 +320,7 @@ def plain(t, r):
 @test
 def no_terminal_codes_in_files(t):
     """C134"""
-    workplace(t)
+    playground(t)
     for env in ({}, {"TERM": "dumb"}, {"NO_COLOR": "1"}, {"COLUMNS": "20"},
                 {"TERM": None}):
         for command in ("explain", "eval", "flow", "blocks"):
@@ -354,11 +354,13 @@ def on_terminal(t, env, *line):
 
 @test
 def one_line_on_a_terminal(t):
-    workplace(t)
+    playground(t)
     line = ["train", *WORKS["train"], "--steps", "30"]
     data = on_terminal(t, {}, *line)
     t.has(data.decode(), "\r", "30/30", "\x1b[K", "left")
-    t.eq(data.count(b"\n"), 0, data)
+    groups, bar = data[:data.index(b"train [")], data[data.index(b"train ["):]
+    t.ok(all(b"decayed" in row for row in groups.split(b"\r\n")[:-1]), groups)
+    t.eq(bar.count(b"\n"), 0, bar)
     data = on_terminal(t, {"TERM": "dumb"}, *line)
     t.ok(b"\x1b" not in data and b"30/30" in data, data)
 
