@@ -229,7 +229,7 @@ int cmd_eval(tb_ctx *ctx, int argc, char **argv)
         {"seed", OPT_SEED, &e.seed, "S", "seed of weights not set (default 1)",
          0, 0},
         {"norm", OPT_TEXT, &e.norm, "KIND",
-         "what norm(...) means: layernorm or rmsnorm (default layernorm)", 0,
+         "norm(...): rmsnorm scalenorm l2norm dyt derf (default layernorm)", 0,
          0},
         {"eps", OPT_REAL, &eps, "E", "eps of the norms (default 1e-5)", 0, 0},
         {"init", OPT_TEXT, &e.init, "RULES", "init rules of weights not set", 0,

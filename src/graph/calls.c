@@ -151,6 +151,80 @@ static tb_status norm_attrs(tb_builder *b, const tb_expr *e, size_t width,
     return TB_OK;
 }
 
+/* One parameter of a norm: what it is called, and how it starts where that is
+ * not by its role. */
+typedef struct norm_leaf {
+    const char *name;
+    tb_role role;
+    double start; /* of scalars; below 0: the root of the part's width */
+} norm_leaf;
+
+enum { NORM_LEAVES = 4 };
+
+static const struct {
+    const tb_op *op;
+    norm_leaf leaves[NORM_LEAVES]; /* in the order of the op's inputs */
+} norm_rows[] = {
+    {&tb_op_layernorm, {{"gain", TB_ROLE_GAIN, 0}, {"bias", TB_ROLE_BIAS, 0}}},
+    {&tb_op_rmsnorm, {{"gain", TB_ROLE_GAIN, 0}}},
+    {&tb_op_scalenorm, {{"length", TB_ROLE_SCALAR, -1}}},
+    {&tb_op_l2norm, {{0}}},
+    {&tb_op_dyt,
+     {{"alpha", TB_ROLE_SCALAR, 0.5},
+      {"gain", TB_ROLE_GAIN, 0},
+      {"bias", TB_ROLE_BIAS, 0}}},
+    {&tb_op_derf,
+     {{"alpha", TB_ROLE_SCALAR, 0.5},
+      {"shift", TB_ROLE_SCALAR, 0},
+      {"gain", TB_ROLE_GAIN, 0},
+      {"bias", TB_ROLE_BIAS, 0}}},
+};
+
+static const tb_expr *number_expr(tb_builder *b, double v)
+{
+    tb_expr *e = TB_NEW(b->arena, tb_expr);
+    if (e)
+        *e = (tb_expr){.kind = TB_EXPR_NUMBER, .number = v, .depth = 1};
+    return e;
+}
+
+/* sqrt(d), or of the number where the part is not d wide. */
+static const tb_expr *root_expr(tb_builder *b, size_t width)
+{
+    static const tb_expr d = {.kind = TB_EXPR_NAME, .name = "d", .depth = 1};
+    bool whole = width == b->sizes->s.width && !b->eval;
+    tb_expr *e = TB_NEW(b->arena, tb_expr);
+    tb_arg *arg = TB_NEW(b->arena, tb_arg);
+    const tb_expr *of = whole ? &d : number_expr(b, (double)width);
+    if (!e || !arg || !of)
+        return NULL;
+    *arg = (tb_arg){.value = of};
+    *e = (tb_expr){.kind = TB_EXPR_CALL,
+                   .name = "sqrt",
+                   .nargs = 1,
+                   .args = arg,
+                   .depth = 2};
+    return e;
+}
+
+static tb_status norm_leaf_build(tb_builder *b, const tb_expr *e,
+                                 const char *slot, const norm_leaf *leaf,
+                                 size_t width, tb_dim dim, int *out)
+{
+    const tb_expr *start = NULL;
+    tb_shape shape = {TB_SHAPE_VECTOR, width, 1};
+    if (leaf->role == TB_ROLE_SCALAR) {
+        shape = (tb_shape){TB_SHAPE_SCALAR, 1, 1};
+        dim = (tb_dim){0, 1};
+        start =
+            leaf->start < 0 ? root_expr(b, width) : number_expr(b, leaf->start);
+        if (!start)
+            return TB_ERR_MEMORY;
+    }
+    return tb_build_param(b, slot, leaf->name, leaf->role, shape, dim, start,
+                          e->pos, out);
+}
+
 static tb_status norm_leaves(tb_builder *b, const tb_expr *e, const tb_op *op,
                              double groups, int in[TB_OP_INPUTS], int *nin)
 {
@@ -158,20 +232,18 @@ static tb_status norm_leaves(tb_builder *b, const tb_expr *e, const tb_op *op,
     const char *base = inside ? "inner_norm" : b->eval ? e->name : "norm";
     const char *slot;
     double parts = groups > 0 ? groups : 1;
-    size_t width = b->g->nodes[in[0]].shape.width / (size_t)parts;
-    tb_shape w = {TB_SHAPE_VECTOR, width, 1};
+    size_t width = b->g->nodes[in[0]].shape.width / (size_t)parts, row = 0;
     tb_dim dim = b->g->nodes[in[0]].dim;
     dim.per_d /= parts;
     dim.fixed /= parts;
+    while (norm_rows[row].op != op)
+        row++;
+    *nin = 1;
     TB_TRY(tb_build_slot(b, base, &slot));
-    *nin = 2;
-    TB_TRY(tb_build_param(b, slot, "gain", TB_ROLE_GAIN, w, dim, NULL, e->pos,
-                          &in[1]));
-    if (op == &tb_op_rmsnorm)
-        return TB_OK;
-    *nin = 3;
-    return tb_build_param(b, slot, "bias", TB_ROLE_BIAS, w, dim, NULL, e->pos,
-                          &in[2]);
+    for (int i = 0; i < NORM_LEAVES && norm_rows[row].leaves[i].name; i++)
+        TB_TRY(norm_leaf_build(b, e, slot, &norm_rows[row].leaves[i], width,
+                               dim, &in[(*nin)++]));
+    return TB_OK;
 }
 
 static tb_status call_norm(tb_builder *b, const tb_expr *e, tb_val *out)
@@ -186,7 +258,11 @@ static tb_status call_norm(tb_builder *b, const tb_expr *e, tb_val *out)
     const tb_node *x = &b->g->nodes[in[0]];
     if (x->shape.kind != TB_SHAPE_STREAM)
         return tb_build_fail(b, e->pos, "%s(...): needs a stream", e->name);
-    TB_TRY(norm_attrs(b, e, x->shape.width, attr));
+    if (op->nattr)
+        TB_TRY(norm_attrs(b, e, x->shape.width, attr));
+    else if (e->nargs > 1)
+        return tb_build_fail(b, e->args[1].key_pos, "%s: %s takes no options",
+                             e->args[1].key, op->name);
     TB_TRY(norm_leaves(b, e, op, attr[TB_ATTR_NORM_GROUPS].value, in, &nin));
     TB_TRY(tb_build_node(b, op, in, nin, attr, e->pos, &node));
     return node_value(out, node);

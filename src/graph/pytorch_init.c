@@ -30,9 +30,30 @@ static bool is_made(const tb_py_graph *t, int param)
     return false;
 }
 
-static bool is_bare(tb_role r)
+/* scalar(v), vector(v): a parameter of the class itself, not of a norm. */
+static bool is_bare(const tb_py_graph *t, int param)
 {
-    return r == TB_ROLE_SCALAR || r == TB_ROLE_VECTOR;
+    tb_role r = t->g->params[param].role;
+    int node = t->consumer[param];
+    bool norms = node >= 0 && t->g->nodes[node].op->lane == TB_LANE_TOLL;
+    return !norms && (r == TB_ROLE_SCALAR || r == TB_ROLE_VECTOR);
+}
+
+/* Width of what the norm at `node` takes together. */
+static size_t part_width(const tb_py_graph *t, int node, tb_dim *dim)
+{
+    const tb_node *n = &t->g->nodes[node], *x = &t->g->nodes[n->in[0]];
+    double groups = n->op->nattr ? n->attr[TB_ATTR_NORM_GROUPS].value : 0;
+    double parts = groups > 0 ? groups : 1;
+    *dim = (tb_dim){x->dim.per_d / parts, x->dim.fixed / parts};
+    return x->shape.width / (size_t)parts;
+}
+
+static const char *part_text(const tb_py_graph *t, int node)
+{
+    tb_dim dim;
+    size_t width = part_width(t, node, &dim);
+    return tb_py_width(t->py, width, dim);
 }
 
 /* The row whose `make` builds the module; a linear that nothing calls is one
@@ -65,8 +86,7 @@ static const char *attr_text(tb_py_graph *t, const tb_node *n)
     return tb_py_constant(py, a->expr, n->k, "l").s;
 }
 
-/* ", mode=..., groups=h": what a norm does otherwise than usual. */
-static const char *norm_options(tb_py_graph *t, const tb_node *n)
+const char *tb_py_norm_options(tb_py_graph *t, const tb_node *n)
 {
     static const char *const modes[] = {
         "", "inside", "outside", "clamp", "clamp_square", "dtype", "none"};
@@ -130,8 +150,10 @@ static const char *letter(tb_py_graph *t, int param, char c)
         return tb_py_width(t->py, p->shape.width, t->g->nodes[p->node].dim);
     case 'b':
         return has_bias(t, param) ? "" : ", bias=False";
+    case 'x':
+        return part_text(t, t->consumer[param]);
     case 'O':
-        return norm_options(t, &t->g->nodes[t->consumer[param]]);
+        return tb_py_norm_options(t, &t->g->nodes[t->consumer[param]]);
     default:
         return attr_text(t, &t->g->nodes[t->consumer[param]]);
     }
@@ -176,6 +198,16 @@ static const char *rule_of(tb_py *py, const tb_py_start *s)
     return tb_py_printf(py, "%.*s...", (int)n, s->rule);
 }
 
+/* What the module of a norm gives its scalar: as the text does. */
+static double module_start(const tb_py_graph *t, int param)
+{
+    const char *dot = strrchr(t->g->params[param].name, '.');
+    tb_dim dim;
+    if (tb_streq(dot, ".length"))
+        return tb_sqrt((double)part_width(t, t->consumer[param], &dim));
+    return tb_streq(dot, ".alpha") ? 0.5 : 0;
+}
+
 static bool starts_ready(const tb_py_graph *t, int param)
 {
     const tb_py_start *s = &t->parts[t->layers[0]].starts[param];
@@ -183,10 +215,11 @@ static bool starts_ready(const tb_py_graph *t, int param)
     const tb_py_row *row = maker(t, param);
     if (s->dist != TB_PY_CONST || !same_start(t, param))
         return false;
-    if (is_bare(role))
+    if (is_bare(t, param))
         return true;
     return row && row->ready &&
-           ((role == TB_ROLE_GAIN && s->value == 1) ||
+           ((role == TB_ROLE_SCALAR && s->value == module_start(t, param)) ||
+            (role == TB_ROLE_GAIN && s->value == 1) ||
             (role == TB_ROLE_BIAS && s->value == 0));
 }
 
@@ -274,7 +307,7 @@ static void make_param(tb_py_graph *t, int i, const char *prefix, made *m,
 {
     const tb_param *p = &t->g->params[i];
     const char *rel = prefix ? tb_py_below(p->name, prefix) : p->name;
-    bool bare = is_bare(p->role);
+    bool bare = is_bare(t, i);
     const char *name = bare ? rel : tb_py_parent(t->py, rel);
     const tb_py_row *row = bare ? NULL : maker(t, i);
     int at = find_made(m, name);
@@ -426,7 +459,7 @@ static void init_by_layer(tb_py_graph *t, int param, const char *weight,
 static const char *weight_of(tb_py_graph *t, int param)
 {
     return tb_py_path(t->py, "self", t->g->params[param].name,
-                      is_bare(t->g->params[param].role));
+                      is_bare(t, param));
 }
 
 static bool alike(const tb_py_start *a, const tb_py_start *b)

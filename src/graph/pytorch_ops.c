@@ -99,6 +99,20 @@ static tb_py_text write_mha(tb_py_body *b, const tb_node *n,
         TB_PY_CALL};
 }
 
+/* --- l2norm: no module ---------------------------------------------------- */
+
+static tb_py_text write_l2norm(tb_py_body *b, const tb_node *n,
+                               const tb_py_text *in)
+{
+    const char *eps = tb_py_attr(b, n, &n->attr[TB_ATTR_NORM_EPS]).s;
+    bool given = n->attr[TB_ATTR_NORM_EPS_MODE].value != TB_EPS_DEFAULT;
+    return (tb_py_text){
+        tb_py_printf(b->py, "normed(%s, %s, \"length\"%s%s).flatten(-2)",
+                     in[0].s, eps, given ? "" : ", mode=\"clamp\"",
+                     tb_py_norm_options(b->t, n)),
+        TB_PY_CALL};
+}
+
 /* --- the table ---------------------------------------------------------- */
 
 #define ITSELF(id)                                                             \
@@ -121,6 +135,13 @@ static tb_py_text write_mha(tb_py_body *b, const tb_node *n,
         .role = TB_ROLE_GAIN, .ready = true                                    \
     }
 
+#define SQUASH(id, inputs, call, flag)                                         \
+    {                                                                          \
+        .op = &tb_op_##id, .nin = inputs, .text = "$M($0)",                    \
+        .bind = TB_PY_CALL, .uses = flag, .make = call,                        \
+        .role = TB_ROLE_SCALAR, .ready = true                                  \
+    }
+
 static const tb_py_row rows[] = {
     ITSELF(input),
     ITSELF(param),
@@ -134,6 +155,22 @@ static const tb_py_row rows[] = {
     {.op = &tb_op_affine, .nin = 1, .nattr = 2, .write = write_affine},
     NORM(layernorm, "LayerNorm", TB_PY_USES_LAYERNORM),
     NORM(rmsnorm, "RMSNorm", TB_PY_USES_RMSNORM),
+    {.op = &tb_op_scalenorm,
+     .nin = 2,
+     .nattr = 5,
+     .text = "$M($0)",
+     .bind = TB_PY_CALL,
+     .uses = TB_PY_USES_SCALENORM | TB_PY_USES_NORMED,
+     .make = "ScaleNorm($x, $A$O)",
+     .role = TB_ROLE_SCALAR,
+     .ready = true},
+    {.op = &tb_op_l2norm,
+     .nin = 1,
+     .nattr = 5,
+     .uses = TB_PY_USES_NORMED,
+     .write = write_l2norm},
+    SQUASH(dyt, 4, "DyT($x)", TB_PY_USES_DYT),
+    SQUASH(derf, 5, "Derf($x)", TB_PY_USES_DERF),
     {.op = &tb_op_linear,
      .nin = 3,
      .text = "$M($0)",

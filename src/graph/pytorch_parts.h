@@ -39,7 +39,10 @@ enum {
     TB_PY_USES_MHA = 8,
     TB_PY_USES_DROPOUT = 16,
     TB_PY_USES_F = 32,
-    TB_PY_USES_NORMED = 64 /* norms by any convention */
+    TB_PY_USES_NORMED = 64, /* norms by any convention */
+    TB_PY_USES_SCALENORM = 128,
+    TB_PY_USES_DYT = 256,
+    TB_PY_USES_DERF = 512
 };
 
 /** A class already printed: equal bodies share it. */
@@ -104,7 +107,8 @@ typedef struct tb_py_body tb_py_body;
 /** How an op is spelled. In `text`: $0 $1 $2 operands in a bracket of their
  * own, <0 and >1 left and right operand of an infix, @0 one that something is
  * called on, $M the module that owns operand 1, $A attribute 0. In `make`: $i
- * $o its weight's two widths, $w the width of its vectors, $A, $b ", bias=
+ * $o its weight's two widths, $w the width of its vectors, $x that of
+ * its operand or a part of it, $A, $b ", bias=
  * False" where it has none, $O the options of a norm. */
 typedef struct tb_py_row {
     const tb_op *op;
@@ -202,6 +206,10 @@ void tb_py_body_settle(tb_py_body *b, const tb_output *outputs, int n);
 tb_py_text tb_py_value(tb_py_body *b, int node);
 /** tb_py_attr - an attribute; constants with a name become variables. */
 tb_py_text tb_py_attr(tb_py_body *b, const tb_node *n, const tb_attr *a);
+
+/** tb_py_norm_options - ", mode=..., groups=h": what a norm does otherwise
+ * than usual. */
+const char *tb_py_norm_options(tb_py_graph *t, const tb_node *n);
 
 /* --- constructors ------------------------------------------------------- */
 

@@ -273,6 +273,41 @@ static const char rmsnorm_options_text[] =
     "        y = normed(x, self.eps, \"rms\", **self.options)\n"
     "        return (self.gain * y).flatten(-2)\n";
 
+static const char scalenorm_text[] =
+    "\n\nclass ScaleNorm(nn.Module):\n"
+    "    \"\"\"length * x / max(|x|, eps)\"\"\"\n\n"
+    "    def __init__(self, width, eps, mode=\"clamp\", **options):\n"
+    "        super().__init__()\n"
+    "        self.length = nn.Parameter(torch.full((1,), width**0.5))\n"
+    "        self.eps, self.mode, self.options = eps, mode, options\n\n"
+    "    def forward(self, x):\n"
+    "        y = normed(x, self.eps, \"length\", self.mode, **self.options)\n"
+    "        return (self.length * y).flatten(-2)\n";
+
+static const char dyt_text[] =
+    "\n\nclass DyT(nn.Module):\n"
+    "    \"\"\"gain * tanh(alpha * x) + bias\"\"\"\n\n"
+    "    def __init__(self, width):\n"
+    "        super().__init__()\n"
+    "        self.alpha = nn.Parameter(torch.full((1,), 0.5))\n"
+    "        self.gain = nn.Parameter(torch.ones(width))\n"
+    "        self.bias = nn.Parameter(torch.zeros(width))\n\n"
+    "    def forward(self, x):\n"
+    "        return self.gain * torch.tanh(self.alpha * x) + self.bias\n";
+
+static const char derf_text[] =
+    "\n\nclass Derf(nn.Module):\n"
+    "    \"\"\"gain * erf(alpha * x + shift) + bias\"\"\"\n\n"
+    "    def __init__(self, width):\n"
+    "        super().__init__()\n"
+    "        self.alpha = nn.Parameter(torch.full((1,), 0.5))\n"
+    "        self.shift = nn.Parameter(torch.zeros(1))\n"
+    "        self.gain = nn.Parameter(torch.ones(width))\n"
+    "        self.bias = nn.Parameter(torch.zeros(width))\n\n"
+    "    def forward(self, x):\n"
+    "        return self.gain * torch.erf(self.alpha * x + self.shift) + "
+    "self.bias\n";
+
 static const char mha_text[] =
     "\n\ndef mha(q, k, v, heads, kv_heads=None, causal=True, dropout=0.0):\n"
     "    \"\"\"softmax(q k^T / sqrt(head width)) v for every head.\"\"\"\n"
@@ -300,6 +335,12 @@ void tb_py_helpers(tb_py *py, tb_buf *out)
         tb_buf_puts(out, any ? layernorm_options_text : layernorm_text);
     if (py->uses & TB_PY_USES_RMSNORM)
         tb_buf_puts(out, any ? rmsnorm_options_text : rmsnorm_text);
+    if (py->uses & TB_PY_USES_SCALENORM)
+        tb_buf_puts(out, scalenorm_text);
+    if (py->uses & TB_PY_USES_DYT)
+        tb_buf_puts(out, dyt_text);
+    if (py->uses & TB_PY_USES_DERF)
+        tb_buf_puts(out, derf_text);
     if (py->uses & TB_PY_USES_MHA)
         tb_buf_puts(out, mha_text);
 }

@@ -5,6 +5,9 @@
 
 #include "equation/names.h"
 
+/* Kinds that can be computed. */
+#define NORMS "layernorm rmsnorm scalenorm l2norm dyt derf"
+
 typedef enum tb_set_kind { SET_SIZE, SET_REAL, SET_FLAG, SET_NORM } tb_set_kind;
 
 typedef struct set_row {
@@ -62,7 +65,7 @@ static tb_status set_norm(tb_ctx *ctx, const tb_block *b, const tb_setting *l,
     const char *word = l->value->kind == TB_EXPR_NAME ? l->value->name : NULL;
     if (!word || !tb_op_norm(word))
         return tb_block_fail(ctx, b, l->value->pos,
-                             "norm: wanted layernorm or rmsnorm");
+                             "norm: wanted one of " NORMS);
     if (s->s.norm)
         return TB_OK;
     s->s.norm = word;
@@ -184,8 +187,8 @@ static tb_status check(tb_ctx *ctx, const tb_settings *s)
         return TB_FAIL(ctx, TB_ERR_ARG, "eps: got %g, wanted 0 or more",
                        s->eps);
     if (!tb_op_norm(s->norm))
-        return TB_FAIL(ctx, TB_ERR_ARG,
-                       "norm: got %s, wanted layernorm or rmsnorm", s->norm);
+        return TB_FAIL(ctx, TB_ERR_ARG, "norm: got %s, wanted one of " NORMS,
+                       s->norm);
     return TB_OK;
 }
 

@@ -109,6 +109,27 @@ static void rmsnorm(const tb_symbolic *s, int node, int input, double *j)
     norm(s, node, (norm_kind){0}, j);
 }
 
+static void scalenorm(const tb_symbolic *s, int node, int input, double *j)
+{
+    (void)input;
+    norm(s, node, (norm_kind){.length = true}, j);
+}
+
+/* gain f(alpha x + shift) + bias, element by element: gain alpha f' */
+static void squash(const tb_symbolic *s, int node, int shift,
+                   double (*slope)(double), double *j)
+{
+    const tb_node *n = &s->graph->nodes[node];
+    size_t count = tb_symbolic_count(s, node), width = width_of(s, node);
+    const double *x = in_value(s, node, 0), alpha = in_value(s, node, 1)[0];
+    double b = shift ? in_value(s, node, shift)[0] : 0;
+    int at = shift ? shift + 1 : 2;
+    const double *gain = n->nin > at ? in_value(s, node, at) : NULL;
+    for (size_t i = 0; i < count; i++)
+        j[i * count + i] =
+            (gain ? gain[i % width] : 1) * alpha * slope(alpha * x[i] + b);
+}
+
 /* --- slopes --------------------------------------------------------------- */
 
 static double relu_slope(double x)
@@ -151,6 +172,24 @@ static double tanh_slope(double x)
 {
     double t = tb_tanh(x);
     return 1 - t * t;
+}
+
+/* 2/sqrt(pi) e^(-x^2) */
+static double erf_slope(double x)
+{
+    return 1.1283791670955126 * tb_exp(-x * x);
+}
+
+static void dyt(const tb_symbolic *s, int node, int input, double *j)
+{
+    (void)input;
+    squash(s, node, 0, tanh_slope, j);
+}
+
+static void derf(const tb_symbolic *s, int node, int input, double *j)
+{
+    (void)input;
+    squash(s, node, 2, erf_slope, j);
 }
 
 static void slope(const tb_symbolic *s, int node, double (*f)(double),
@@ -379,6 +418,10 @@ static void xent(const tb_symbolic *s, int node, int input, double *j)
 static const tb_symbolic_row rows[] = {
     {&tb_op_layernorm, layernorm, 3, 5},
     {&tb_op_rmsnorm, rmsnorm, 3, 5},
+    {&tb_op_scalenorm, scalenorm, 2, 5},
+    {&tb_op_l2norm, scalenorm, 1, 5},
+    {&tb_op_dyt, dyt, 4, 0},
+    {&tb_op_derf, derf, 5, 0},
     {&tb_op_linear, linear, 3, 0},
     {&tb_op_mha, mha, 3, 4},
     {&tb_op_relu, relu_j, 1, 0},

@@ -179,7 +179,7 @@ static const char *check_rows(const tb_opcall *c, tb_norm_family family,
 /* --- rows of the table -------------------------------------------------- */
 
 /* `least`, `most`: inputs */
-#define NORM(label, family, sign, least, most, later)                          \
+#define NORM(label, family, sign, least, most)                                 \
     static bool label##_shape(const tb_shape *in, int nin, const double *attr, \
                               tb_shape *out, const char **why)                 \
     {                                                                          \
@@ -247,10 +247,9 @@ static const char *check_rows(const tb_opcall *c, tb_norm_family family,
         .tan = label##_tan,                                                    \
         .gain = label##_gain,                                                  \
         .check = label##_check,                                                \
-        .draft = later,                                                        \
     };
 
-NORM(layernorm, TB_FAMILY_LAYER, "LN", 1, 3, false)
-NORM(rmsnorm, TB_FAMILY_RMS, "RMS", 1, 3, false)
-NORM(scalenorm, TB_FAMILY_LENGTH, "SN", 2, 2, true)
-NORM(l2norm, TB_FAMILY_LENGTH, "L2", 1, 1, true)
+NORM(layernorm, TB_FAMILY_LAYER, "LN", 1, 3)
+NORM(rmsnorm, TB_FAMILY_RMS, "RMS", 1, 3)
+NORM(scalenorm, TB_FAMILY_LENGTH, "SN", 2, 2)
+NORM(l2norm, TB_FAMILY_LENGTH, "L2", 1, 1)

@@ -248,7 +248,6 @@ static size_t scratch(const tb_opcall *c)
         .lane = TB_LANE_TOLL,                                                  \
         .jac = TB_JAC_DIAG,                                                    \
         .needs = need,                                                         \
-        .draft = true,                                                         \
         .shape = label##_shape,                                                \
         .scratch = scratch,                                                    \
         .fwd = label##_fwd,                                                    \

@@ -564,7 +564,7 @@ REFUSED = [
     ("eps -1 in the call", 3, ["norm(x, eps=-1)", "--set", "x=[1,2]"],
      ["eps", "1:"]),
     ("norm kind", 2, ["norm(x)", "--set", "x=[1,2]", "--norm", "lyernorm"],
-     ["got lyernorm, wanted layernorm or rmsnorm"]),
+     ["got lyernorm, wanted one of layernorm"]),
     ("heads", 2, ["attn(x)", "--set", "x=[1,2,3]", "--heads", "2"],
      ["got 3, wanted a multiple of 2"]),
     ("not closed", 3, ["norm(x", "--set", "x=[1,2]"], ["1:5", "^"]),

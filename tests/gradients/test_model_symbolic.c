@@ -417,6 +417,11 @@ TB_TEST(particular_blocks)
         "attn(u) = o(mha(norm(q(u), groups=h), norm(k(u), groups=heads), "
         "v(u)))\nx = norm(x + F(x))\n"
         "model: eps_mode = outside; eps = 0.2; variance = onepass",
+        "x = x + F(scalenorm(x))",
+        "x = scalenorm(x, eps_mode=outside, eps=0.3, groups=2) + F(l2norm(x))",
+        "x = l2norm(x + F(x), eps=9, groups=heads)",
+        "x = dyt(x + F(derf(x)))",
+        "attn(u) = o(derf(mha(dyt(q(u)), k(u), v(u))))\nx = derf(x) + F(x)",
         /* kinks and saturation */
         "ffn(u) = down(relu(up(u)))\nx = x + F(softmax(3*x))",
     };

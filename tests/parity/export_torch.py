@@ -158,6 +158,21 @@ TEXTS = {
         "model:\n eps_mode = clamp_square\n variance = onepass_clipped\n",
         {"kv_heads": 2},
     ),
+    "lengths": (
+        "attn(x) = o(mha(l2norm(q(x), groups=heads), scalenorm(k(x),"
+        " groups=2), v(x)))\nffn(x) = down(dyt(gelu(up(x))))\n"
+        "x = scalenorm(x + F(scalenorm(x, eps_mode=outside)), groups=h)\n"
+        "x = x + l2norm(x) - l2norm(x, eps=0.5, eps_mode=clamp_square)\n"
+        "final: x = scalenorm(x)\n",
+        {"kv_heads": 2},
+    ),
+    "squashed": (
+        "attn(x) = o(derf(mha(q(x), k(x), v(x))))\n"
+        "x = x + F(norm(x)) + derf(x)*dyt(x)\nfinal: x = norm(x)\n"
+        "init:\n ffn.norm.alpha: const(0.75)\n *.shift: const(0.25)\n"
+        "model: norm = dyt\n",
+        {},
+    ),
     "bare": ("x = x + F(norm(x))", {"bias": 0, "positions": 0, "tied": 1,
                                     "causal": 0, "eps": 1e-6}),
     "long-constants": (
@@ -466,7 +481,7 @@ def refusals(t):
         ([], 2, "--to"),
         (["--to", "marian"], 2, "pytorch"),
         (["--to", "pytorch", "--heads", "5"], 2, "heads"),
-        (["--to", "pytorch", "--norm", "dyt"], 2, "norm"),
+        (["--to", "pytorch", "--norm", "powernorm"], 2, "norm"),
     ):
         out = subprocess.run([t.program, "export", *args, "pre-ln"],
                              capture_output=True, text=True)

@@ -442,11 +442,16 @@ TB_TEST(kind_of_norm)
              ATTN " attn.norm.gain " FFN " ffn.norm.gain");
     option.norm = "groupnorm";
     gr_refused(T, "x = norm(x)", &option, GR_LAYER,
-               "norm: got groupnorm, wanted layernorm or rmsnorm");
-    refused(T, "x = scalenorm(x + F(x))",
-            "1:5: scalenorm: cannot be computed yet\n"
-            "    x = scalenorm(x + F(x))\n"
+               "norm: got groupnorm, wanted one of layernorm rmsnorm scalenorm "
+               "l2norm dyt derf");
+    refused(T, "x = batchnorm(x + F(x))",
+            "1:5: batchnorm: cannot be computed yet\n"
+            "    x = batchnorm(x + F(x))\n"
             "        ^");
+    refused(T, "x = dyt(x, eps=1)",
+            "1:12: eps: dyt takes no options\n"
+            "    x = dyt(x, eps=1)\n"
+            "               ^");
     refused(T, "x = norm(x, eps_mode=outsid)",
             "1:22: eps_mode: wanted one of inside outside clamp clamp_square "
             "dtype none\n"
@@ -515,6 +520,16 @@ TB_TEST(conventions_of_norms)
                     want[a], 0);
         gr_close(T->ctx, &c);
     }
+}
+
+TB_TEST(parameters_of_norms)
+{
+    params(T, "x = scalenorm(x) + l2norm(F(x))",
+           "attn.norm.length " ATTN " ffn.norm.length " FFN);
+    params(T, "x = norm(F(x))\nmodel: norm = dyt",
+           ATTN " attn.norm.alpha attn.norm.gain attn.norm.bias " FFN
+                " ffn.norm.alpha ffn.norm.gain ffn.norm.bias");
+    params(T, "x = derf(x)", "norm.alpha norm.shift norm.gain norm.bias");
 }
 
 /* With fewer key heads the parts stay as wide as a head. */

@@ -155,6 +155,31 @@ TB_TEST(ds_init_by_block)
     close_pair(T, &p);
 }
 
+TB_TEST(norms_with_numbers_of_their_own)
+{
+    static const struct {
+        const char *block, *name;
+        double want;
+    } rows[] = {
+        {"scalenorm", "layers.1.attn.norm.length", 2.8284271247461903},
+        {"scalenorm", "final.norm.length", 2.8284271247461903},
+        {"scalenorm", "layers.0.ffn.up.weight", 0.22360679774997896},
+        {"dyt", "layers.0.ffn.norm.alpha", 0.5},
+        {"dyt", "final.norm.gain", 1},
+        {"derf", "layers.1.attn.norm.alpha", 0.5},
+        {"derf", "layers.1.attn.norm.shift", 0},
+        {"derf", "final.norm.bias", 0},
+        /* the length of a part */
+        {"x = x + F(scalenorm(x, groups=2))", "layers.0.attn.norm.length", 2},
+    };
+    for (size_t i = 0; i < TB_LEN(rows); i++) {
+        tb_pair p;
+        TB_OKAY(T, open_pair(T, rows[i].block, 2, &p));
+        TB_NEAR(T, start(T, p.m, rows[i].name), rows[i].want, 1e-15);
+        close_pair(T, &p);
+    }
+}
+
 /* 0.02, and 0.02/sqrt(2N) on the two matrices that write to the stream. */
 TB_TEST(scaled_outputs)
 {
