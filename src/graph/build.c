@@ -86,11 +86,23 @@ tb_status tb_scope_put(tb_builder *b, const char *name, tb_binding **out)
 
 /* --- nodes --------------------------------------------------------------- */
 
+static tb_dim joined_dim(const tb_builder *b, const int *in, int nin)
+{
+    tb_dim dim = {0, 0};
+    for (int i = 0; i < nin; i++) {
+        dim.per_d += b->g->nodes[in[i]].dim.per_d;
+        dim.fixed += b->g->nodes[in[i]].dim.fixed;
+    }
+    return dim;
+}
+
 static tb_dim dim_of_result(const tb_builder *b, const tb_op *op, const int *in,
                             int nin, tb_shape shape)
 {
     if (op == &tb_op_linear && nin > 1)
         return b->g->nodes[in[1]].dim; /* a weight's dim is its out width */
+    if (op == &tb_op_concat)
+        return joined_dim(b, in, nin);
     for (int i = 0; i < nin; i++)
         if (b->g->nodes[in[i]].shape.kind == shape.kind)
             return b->g->nodes[in[i]].dim;

@@ -456,6 +456,40 @@ static tb_status call_mha(tb_builder *b, const tb_expr *e, tb_val *out)
     return node_value(out, node);
 }
 
+/* Heads are as wide as in mha, however many the stream has. */
+static tb_status call_rope(tb_builder *b, const tb_expr *e, tb_val *out)
+{
+    const tb_expr *base = option(e, "base");
+    size_t head = b->sizes->s.width / b->sizes->s.heads, width;
+    tb_attr attr[TB_OP_ATTRS] = {{0}};
+    int x, node;
+    TB_TRY(tb_build_value(b, e->args[0].value, &x));
+    width = b->g->nodes[x].shape.width;
+    if (width % head)
+        return tb_build_fail(b, e->pos,
+                             "rope: %zu features are no whole number of heads "
+                             "of %zu",
+                             width, head);
+    attr[TB_ATTR_ROPE_HEADS].value = (double)(width / head);
+    attr[TB_ATTR_ROPE_BASE].value = b->sizes->rope_base;
+    if (base)
+        TB_TRY(const_attr(b, base, "base", &attr[TB_ATTR_ROPE_BASE]));
+    if (base && !(attr[TB_ATTR_ROPE_BASE].value > 0))
+        return tb_build_fail(b, base->pos, "base: got %g, wanted more than 0",
+                             attr[TB_ATTR_ROPE_BASE].value);
+    TB_TRY(tb_build_node(b, &tb_op_rope, &x, 1, attr, e->pos, &node));
+    return node_value(out, node);
+}
+
+static tb_status call_concat(tb_builder *b, const tb_expr *e, tb_val *out)
+{
+    int in[TB_OP_INPUTS], node;
+    for (int i = 0; i < e->nargs; i++)
+        TB_TRY(tb_build_value(b, e->args[i].value, &in[i]));
+    TB_TRY(tb_build_node(b, &tb_op_concat, in, e->nargs, NULL, e->pos, &node));
+    return node_value(out, node);
+}
+
 /* --- element-wise -------------------------------------------------------- */
 
 static tb_status call_drop(tb_builder *b, const tb_expr *e, tb_val *out)
@@ -580,9 +614,13 @@ static const call_row by_kind[] = {
 
 /* Names that are called otherwise than their kind. */
 static const call_row by_name[] = {
-    {"drop", call_drop, 1, 2, ""}, {"concat", call_op, 1, 0, ""},
-    {"mha", call_mha, 3, 3, ""},   {"linear", call_linear, 2, 2, "bias"},
-    {"min", call_const, 2, 0, ""}, {"max", call_const, 2, 0, ""},
+    {"drop", call_drop, 1, 2, ""},
+    {"concat", call_concat, 1, TB_OP_INPUTS, ""},
+    {"rope", call_rope, 1, 1, "base"},
+    {"mha", call_mha, 3, 3, ""},
+    {"linear", call_linear, 2, 2, "bias"},
+    {"min", call_const, 2, 0, ""},
+    {"max", call_const, 2, 0, ""},
 };
 
 static const call_row *find_call(const char *name)

@@ -100,6 +100,7 @@ typedef struct tb_sizes {
     double N, M;
     int eps_mode; /* tb_eps_mode and tb_variance that model: asks of norms */
     int variance;
+    double rope_base; /* 0: not said */
     tb_origin norm_from, eps_from;
 } tb_sizes;
 

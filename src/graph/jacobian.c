@@ -179,20 +179,23 @@ static const tb_jx *quotient_rule(maker *m, const tb_node *n)
     return prod(m, x, m->at[n->in[0]]);
 }
 
-/* J_mha,q J(q) + J_mha,k J(k) + J_mha,v J(v) */
+/* J_mha,q J(q) + J_mha,k J(k) + J_mha,v J(v); J_concat,1 J(a) + ... */
 static const tb_jx *multi(maker *m, const tb_node *n)
 {
     static const char *const input[] = {"q", "k", "v"};
     const tb_jx *total = &zero;
-    for (size_t i = 0; i < TB_LEN(input); i++) {
+    bool letters = n->op == &tb_op_mha;
+    int count = letters ? (int)TB_LEN(input) : n->nin;
+    for (int i = 0; i < count; i++) {
         const char *name =
-            tb_arena_printf(m->a, "%s,%s", n->op->symbol, input[i]);
+            letters ? tb_arena_printf(m->a, "%s,%s", n->op->symbol, input[i])
+                    : tb_arena_printf(m->a, "%s,%d", n->op->symbol, i + 1);
         if (!name)
             return NULL;
         tb_jx *x = leaf(m, TB_JX_SYM, name, -1);
         if (!x)
             return NULL;
-        x->input = (int)i;
+        x->input = i;
         total = sum(m, total, prod(m, x, m->at[n->in[i]]), 1);
     }
     return total;

@@ -113,6 +113,38 @@ static tb_py_text write_l2norm(tb_py_body *b, const tb_node *n,
         TB_PY_CALL};
 }
 
+/* --- rope, concat ----------------------------------------------------------
+ */
+
+static tb_py_text write_rope(tb_py_body *b, const tb_node *n,
+                             const tb_py_text *in)
+{
+    const tb_settings *s = &b->py->stack->sizes->s;
+    const tb_attr *base = &n->attr[TB_ATTR_ROPE_BASE];
+    double h = n->attr[TB_ATTR_ROPE_HEADS].value;
+    const char *heads_text =
+        h == (double)s->heads ? "h" : heads(b->py, h, s->kv_heads, "KV_HEADS");
+    const char *base_text =
+        is_number(base, 0)
+            ? ""
+            : tb_py_printf(b->py, ", base=%s", tb_py_attr(b, n, base).s);
+    return (tb_py_text){
+        tb_py_printf(b->py, "rope(%s, %s%s)", in[0].s, heads_text, base_text),
+        TB_PY_CALL};
+}
+
+static tb_py_text write_concat(tb_py_body *b, const tb_node *n,
+                               const tb_py_text *in)
+{
+    tb_buf out;
+    tb_buf_init(&out, b->py->ctx);
+    tb_buf_puts(&out, "torch.cat((");
+    for (int i = 0; i < n->nin; i++)
+        tb_buf_printf(&out, "%s%s", i ? ", " : "", in[i].s);
+    tb_buf_puts(&out, n->nin > 1 ? "), -1)" : ",), -1)");
+    return (tb_py_text){tb_py_take(b->py, &out), TB_PY_CALL};
+}
+
 /* --- the table ---------------------------------------------------------- */
 
 #define ITSELF(id)                                                             \
@@ -184,6 +216,12 @@ static const tb_py_row rows[] = {
      .uses = TB_PY_USES_MHA,
      .hold = "q k v",
      .write = write_mha},
+    {.op = &tb_op_rope,
+     .nin = 1,
+     .nattr = 2,
+     .uses = TB_PY_USES_ROPE,
+     .write = write_rope},
+    {.op = &tb_op_concat, .nin = TB_OP_INPUTS, .write = write_concat},
     CALL(relu, "F.relu($0)", TB_PY_USES_F),
     CALL(gelu, "F.gelu($0)", TB_PY_USES_F),
     CALL(gelu_tanh, "F.gelu($0, approximate=\"tanh\")", TB_PY_USES_F),

@@ -42,7 +42,8 @@ enum {
     TB_PY_USES_NORMED = 64, /* norms by any convention */
     TB_PY_USES_SCALENORM = 128,
     TB_PY_USES_DYT = 256,
-    TB_PY_USES_DERF = 512
+    TB_PY_USES_DERF = 512,
+    TB_PY_USES_ROPE = 1024
 };
 
 /** A class already printed: equal bodies share it. */

@@ -326,6 +326,21 @@ static const char mha_text[] =
     "    p = F.dropout(scores.softmax(-1), dropout)\n"
     "    return (p @ v).transpose(1, 2).flatten(-2)\n";
 
+static const char rope_text[] =
+    "\n\ndef rope(x, heads, base=10000.0):\n"
+    "    \"\"\"Pairs (i, i + width/2) of each head turned by t * base^(-2i / "
+    "width).\"\"\"\n"
+    "    x = x.unflatten(-1, (heads, -1))  # [B, T, heads, width]\n"
+    "    half = x.shape[-1] // 2\n"
+    "    pair = torch.arange(half, dtype=torch.float64, device=x.device)\n"
+    "    time = torch.arange(x.shape[1], dtype=torch.float64, "
+    "device=x.device)\n"
+    "    angle = torch.outer(time, base ** (-pair / half))[:, None]\n"
+    "    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)\n"
+    "    a, b = x[..., :half], x[..., half:]\n"
+    "    return torch.cat((a * cos - b * sin, a * sin + b * cos), "
+    "-1).flatten(-2)\n";
+
 void tb_py_helpers(tb_py *py, tb_buf *out)
 {
     bool any = (py->uses & TB_PY_USES_NORMED) != 0;
@@ -341,6 +356,8 @@ void tb_py_helpers(tb_py *py, tb_buf *out)
         tb_buf_puts(out, dyt_text);
     if (py->uses & TB_PY_USES_DERF)
         tb_buf_puts(out, derf_text);
+    if (py->uses & TB_PY_USES_ROPE)
+        tb_buf_puts(out, rope_text);
     if (py->uses & TB_PY_USES_MHA)
         tb_buf_puts(out, mha_text);
 }

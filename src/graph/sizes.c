@@ -118,6 +118,16 @@ static bool set_convention(const tb_setting *l, tb_sizes *s)
     return true;
 }
 
+static tb_status set_rope_base(tb_ctx *ctx, const tb_block *b,
+                               const tb_setting *l, tb_sizes *s)
+{
+    TB_TRY(fold(ctx, b, &s->s, l->value, &s->rope_base));
+    if (s->rope_base > 0 && tb_isfinite(s->rope_base))
+        return TB_OK;
+    return tb_block_fail(ctx, b, l->pos, "%s: got %g, wanted more than 0",
+                         l->key, s->rope_base);
+}
+
 static tb_status set_line(tb_ctx *ctx, const tb_block *b, const tb_setting *l,
                           tb_sizes *s)
 {
@@ -133,6 +143,8 @@ static tb_status set_line(tb_ctx *ctx, const tb_block *b, const tb_setting *l,
     }
     if (set_convention(l, s))
         return TB_OK;
+    if (tb_streq(l->key, "rope_base"))
+        return set_rope_base(ctx, b, l, s);
     return tb_block_fail(ctx, b, l->pos, "%s: this setting has no effect yet",
                          l->key);
 }

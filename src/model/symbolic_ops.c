@@ -394,6 +394,43 @@ static void mha(const tb_symbolic *s, int node, int input, double *j)
     }
 }
 
+/* --- rope: pairs (i, i + w/2) of each head turned by t base^(-2i/w) --------
+ */
+
+static void rope(const tb_symbolic *s, int node, int input, double *j)
+{
+    const double *attr = s->run->attr[node];
+    size_t width = width_of(s, node), n = s->time * width;
+    size_t w = width / (size_t)attr[TB_ATTR_ROPE_HEADS];
+    double base = attr[TB_ATTR_ROPE_BASE];
+    (void)input;
+    if (base <= 0)
+        base = 10000;
+    for (size_t a = 0; a < n; a++) {
+        size_t i = a % w % (w / 2);
+        bool first = a % w < w / 2;
+        size_t other = first ? a + w / 2 : a - w / 2;
+        double angle =
+            (double)(a / width) * tb_pow(base, -2 * (double)i / (double)w);
+        j[a * n + a] = tb_cos(angle);
+        j[a * n + other] = first ? -tb_sin(angle) : tb_sin(angle);
+    }
+}
+
+/* --- concat: ones from each input to its columns ---------------------------
+ */
+
+static void concat(const tb_symbolic *s, int node, int input, double *j)
+{
+    size_t out = width_of(s, node), in = width_of(s, in_of(s, node, input));
+    size_t column = 0;
+    for (int i = 0; i < input; i++)
+        column += width_of(s, in_of(s, node, i));
+    for (size_t t = 0; t < s->time; t++)
+        for (size_t c = 0; c < in; c++)
+            j[(t * out + column + c) * s->time * in + t * in + c] = 1;
+}
+
 /* --- cross-entropy: (p - onehot) / count of targets, where there is one --- */
 
 static void xent(const tb_symbolic *s, int node, int input, double *j)
@@ -431,6 +468,8 @@ static const tb_symbolic_row rows[] = {
     {&tb_op_sigmoid, sigmoid_j, 1, 0},
     {&tb_op_tanh, tanh_j, 1, 0},
     {&tb_op_softmax, softmax, 1, 0},
+    {&tb_op_rope, rope, 1, 2},
+    {&tb_op_concat, concat, TB_OP_INPUTS, 0},
     {&tb_op_drop, drop, 1, 1},
     {&tb_op_xent, xent, 2, 0},
 };

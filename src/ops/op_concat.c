@@ -78,7 +78,6 @@ const tb_op tb_op_concat = {
     .max_in = TB_OP_INPUTS,
     .lane = TB_LANE_PASS,
     .jac = TB_JAC_MULTI,
-    .draft = true,
     .shape = shape,
     .fwd = fwd,
     .bwd = bwd,

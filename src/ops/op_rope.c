@@ -165,7 +165,6 @@ const tb_op tb_op_rope = {
     .attr_name = {"heads", "base", "interleaved", "rotary", "start"},
     .lane = TB_LANE_PASS,
     .jac = TB_JAC_SYMBOL,
-    .draft = true,
     .shape = shape,
     .scratch = scratch,
     .fwd = fwd,

@@ -98,7 +98,9 @@ static void lane_node(tb_lane_matrices *m, tb_test *T, int i)
             m->tolls[i] = m->tolls[n->in[k]];
     }
     m->tolls[i] += tolls;
-    if (!on || n->op->lane == TB_LANE_CUT || n->op == &tb_op_stop) {
+    /* streams joined side by side come back through a linear, which is cut */
+    bool wide = on && tb_symbolic_count(&m->s, i) != m->n;
+    if (!on || wide || n->op->lane == TB_LANE_CUT || n->op == &tb_op_stop) {
         m->tolls[i] = 0;
         return;
     }
@@ -422,6 +424,10 @@ TB_TEST(particular_blocks)
         "x = l2norm(x + F(x), eps=9, groups=heads)",
         "x = dyt(x + F(derf(x)))",
         "attn(u) = o(derf(mha(dyt(q(u)), k(u), v(u))))\nx = derf(x) + F(x)",
+        "attn(u) = o(mha(rope(q(u)), rope(k(u), base=100), v(u)))\n"
+        "x = rope(x, base=3) + F(norm(x))",
+        "w = linear(2*d, d)\nx = x + w(concat(F(x), norm(x)))",
+        "w = linear(4*d, d)\nx = w(concat(x, F(x), x*x, x)) + concat(x)",
         /* kinks and saturation */
         "ffn(u) = down(relu(up(u)))\nx = x + F(softmax(3*x))",
     };

@@ -71,7 +71,7 @@ TEXTS = {
         " x = x + norm(F(x))\n" + FINAL,
         {"kv_heads": 2, "norm": "rmsnorm"},
     ),
-    "llama": (
+    "llama-text": (
         "ffn(x) = down(silu(gate(x)) * up(x))\nblock:\n x = x + F(norm(x))\n"
         + FINAL + "model:\n norm = rmsnorm\n eps = 1e-6\n bias = false\n",
         {"kv_heads": 1, "ffn": 44},
@@ -172,6 +172,13 @@ TEXTS = {
         "init:\n ffn.norm.alpha: const(0.75)\n *.shift: const(0.25)\n"
         "model: norm = dyt\n",
         {},
+    ),
+    "rotary": (
+        "attn(x) = o(mha(rope(q(x)), rope(k(x), base=50*h), v(x)))\n"
+        "w = linear(3*d, d)\n"
+        "x = x + F(norm(x)) + w(concat(rope(x, base=9/l), x, tanh(x)))\n"
+        "x = concat(x)*x\nmodel: rope_base = 100\n",
+        {"kv_heads": 2},
     ),
     "bare": ("x = x + F(norm(x))", {"bias": 0, "positions": 0, "tied": 1,
                                     "causal": 0, "eps": 1e-6}),

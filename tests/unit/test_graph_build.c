@@ -532,6 +532,32 @@ TB_TEST(parameters_of_norms)
     params(T, "x = derf(x)", "norm.alpha norm.shift norm.gain norm.bias");
 }
 
+/* The base of the call, of the settings, or the op's own; heads by width. */
+TB_TEST(rotary_positions)
+{
+    static const struct {
+        const char *text;
+        double heads, base;
+    } rows[] = {
+        {"x = rope(x)", 4, 0},
+        {"x = rope(x, base=5e5)", 4, 5e5},
+        {"x = rope(x)\nmodel: rope_base = 100*h", 4, 400},
+        {"x = rope(x, base=d)\nmodel: rope_base = 7", 4, 64},
+        {"attn(x) = o(mha(q(x), rope(k(x)), v(x)))\nx = x + attn(x)", 2, 0},
+    };
+    tb_settings s = unset;
+    s.kv_heads = 2;
+    for (size_t i = 0; i < TB_LEN(rows); i++) {
+        gr_case c;
+        TB_OKAY(T, gr_open(T->ctx, &c, rows[i].text, &s, GR_LAYER, 1));
+        TB_NEAR(T, gr_attr(T, &c, "rope", TB_ATTR_ROPE_HEADS, 1), rows[i].heads,
+                0);
+        TB_NEAR(T, gr_attr(T, &c, "rope", TB_ATTR_ROPE_BASE, 1), rows[i].base,
+                0);
+        gr_close(T->ctx, &c);
+    }
+}
+
 /* With fewer key heads the parts stay as wide as a head. */
 TB_TEST(groups_follow_the_heads)
 {
@@ -766,10 +792,22 @@ TB_TEST(calls_and_suggestions)
             "1:5: sum: cannot be computed yet\n"
             "    x = sum(x)\n"
             "        ^");
-    refused(T, "x = concat(x, x)",
-            "1:5: concat: cannot be computed yet\n"
-            "    x = concat(x, x)\n"
-            "        ^");
+    refused(T, "x = F(concat(x, x, x, x, x, x, x, x, x))",
+            "1:7: concat: got 9 arguments, wanted 1 to 8\n"
+            "    x = F(concat(x, x, x, x, x, x, x, x, x))\n"
+            "          ^");
+    refused(T, "x = rope(x, base=0)",
+            "1:18: base: got 0, wanted more than 0\n"
+            "    x = rope(x, base=0)\n"
+            "                     ^");
+    refused(T, "w = linear(d, 3); x = x + rope(w(x))",
+            "1:27: rope: 3 features are no whole number of heads of 16\n"
+            "    w = linear(d, 3); x = x + rope(w(x))\n"
+            "                              ^");
+    refused(T, "x = x\nmodel: rope_base = 0",
+            "2:8: rope_base: got 0, wanted more than 0\n"
+            "    model: rope_base = 0\n"
+            "           ^");
     refused(
         T, "x = (x, x)",
         "1:5: (..., ...): several values are for the last statement of eval\n"

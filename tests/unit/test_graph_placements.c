@@ -224,6 +224,7 @@ TB_TEST(counts_of_norms)
         {"keel", 4, -1}, /* the first attention has no outer norm */
         {"laurel", 5, 1},
         {"layerscale", 2, 1},
+        {"llama", 2, 1},
         {"lns", 2, 1},
         {"minimax", 2, 1},
         {"mix-ln", 2, 1},
