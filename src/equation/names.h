@@ -30,6 +30,7 @@
     X(softmax, STREAM)                                                         \
     X(sum, STREAM)                                                             \
     X(drop, STREAM)                                                            \
+    X(drop_branch, STREAM)                                                     \
     X(stop, STREAM)                                                            \
     X(concat, STREAM)                                                          \
     X(mha, STREAM)                                                             \

@@ -308,15 +308,15 @@ static tb_status region_open(tb_builder *b, const tb_expr *e, const char *name,
     return TB_OK;
 }
 
-static tb_status drop_node(tb_builder *b, int x, tb_attr p, tb_pos pos,
-                           int *out)
+static tb_status drop_node(tb_builder *b, const tb_op *op, int x, tb_attr p,
+                           tb_pos pos, int *out)
 {
     /* a rate that depends on l is 0 in some layers only */
     if (p.value <= 0 && (!p.expr || p.expr->kind == TB_EXPR_NUMBER)) {
         *out = x;
         return TB_OK;
     }
-    return tb_build_node(b, &tb_op_drop, &x, 1, &p, pos, out);
+    return tb_build_node(b, op, &x, 1, &p, pos, out);
 }
 
 /* The body, dropout at its end (ruling 10), and the node that marks where
@@ -336,7 +336,7 @@ static tb_status region_body(tb_builder *b, const tb_expr *e, const tb_def *def,
         return tb_build_fail(b, def->pos,
                              "%s: its value is a constant, wanted a stream",
                              def->name);
-    TB_TRY(drop_node(b, v.node, p, e->pos, &y));
+    TB_TRY(drop_node(b, &tb_op_drop, v.node, p, e->pos, &y));
     return tb_build_node(b, &tb_op_branch, &y, 1, NULL, e->pos, out);
 }
 
@@ -492,19 +492,21 @@ static tb_status call_concat(tb_builder *b, const tb_expr *e, tb_val *out)
 
 /* --- element-wise -------------------------------------------------------- */
 
+/* drop: elements at a rate; drop_branch: all of a sequence. */
 static tb_status call_drop(tb_builder *b, const tb_expr *e, tb_val *out)
 {
     int x, node;
+    const tb_op *op = tb_streq(e->name, "drop") ? &tb_op_drop : &tb_op_skipdrop;
     tb_attr p = {NULL, b->sizes->s.dropout, NULL};
     TB_TRY(tb_build_value(b, e->args[0].value, &x));
     if (e->nargs > 1) {
-        TB_TRY(const_attr(b, e->args[1].value, "drop", &p));
+        TB_TRY(const_attr(b, e->args[1].value, e->name, &p));
         if (!(p.value >= 0 && p.value < 1))
             return tb_build_fail(b, e->args[1].value->pos,
-                                 "drop: got rate %g, wanted 0 <= p < 1",
+                                 "%s: got rate %g, wanted 0 <= p < 1", e->name,
                                  p.value);
     }
-    TB_TRY(drop_node(b, x, p, e->pos, &node));
+    TB_TRY(drop_node(b, op, x, p, e->pos, &node));
     return node_value(out, node);
 }
 
@@ -528,6 +530,19 @@ static tb_status call_const(tb_builder *b, const tb_expr *e, tb_val *out)
     for (int i = 0; i < e->nargs; i++)
         TB_TRY(const_value(b, e->args[i].value, e->name, &v[i]));
     return tb_build_const(b, e, v, out);
+}
+
+/* exp and abs of a constant are one, of a stream an op. */
+static tb_status call_either(tb_builder *b, const tb_expr *e, tb_val *out)
+{
+    tb_val v;
+    int node;
+    TB_TRY(tb_build_expr(b, e->args[0].value, &v));
+    if (v.kind == TB_VAL_CONST)
+        return tb_build_const(b, e, &v, out);
+    TB_TRY(
+        tb_build_node(b, tb_op_find(e->name), &v.node, 1, NULL, e->pos, &node));
+    return node_value(out, node);
 }
 
 /* --- declarations -------------------------------------------------------- */
@@ -615,6 +630,9 @@ static const call_row by_kind[] = {
 /* Names that are called otherwise than their kind. */
 static const call_row by_name[] = {
     {"drop", call_drop, 1, 2, ""},
+    {"drop_branch", call_drop, 2, 2, ""},
+    {"exp", call_either, 1, 1, ""},
+    {"abs", call_either, 1, 1, ""},
     {"concat", call_concat, 1, TB_OP_INPUTS, ""},
     {"rope", call_rope, 1, 1, "base"},
     {"mha", call_mha, 3, 3, ""},

@@ -147,7 +147,8 @@ static bool is_silent(const maker *m, int i)
         return first && (second || n->nin < 2);
     if (n->op->jac == TB_JAC_AFFINE)
         return first && is_zero_attr(&n->attr[TB_ATTR_AFFINE_OFFSET]);
-    return first && (n->op == &tb_op_drop || n->op->alias);
+    return first &&
+           (n->op == &tb_op_drop || n->op == &tb_op_skipdrop || n->op->alias);
 }
 
 /* The factor a value stands for when it multiplies a stream. */

@@ -115,7 +115,8 @@ static double survival(tb_lint *L, int *where, const lint_graph **of)
         const lint_graph *g = &L->kinds[i];
         double here = 1;
         for (int j = 0; j < g->g->nnodes; j++) {
-            if (!g->lane[j] || g->g->nodes[j].op != &tb_op_drop)
+            const tb_op *op = g->g->nodes[j].op;
+            if (!g->lane[j] || (op != &tb_op_drop && op != &tb_op_skipdrop))
                 continue;
             here *= 1 - g->attr[j][TB_ATTR_DROP_P];
             if (!*of) {

@@ -221,10 +221,11 @@ tb_py_text tb_py_value(tb_py_body *b, int node)
 
 /* --- statements --------------------------------------------------------- */
 
-/* A statement begins: "name = ...". */
+/* A statement begins: "name = ...". A part of it may move to "t00 = ...". */
 static void begin(tb_py_body *b, const char *name)
 {
-    size_t taken = TB_PY_INDENT + strlen(name) + 3;
+    size_t n = strlen(name), least = strlen("t00");
+    size_t taken = TB_PY_INDENT + (n > least ? n : least) + 3;
     b->now++;
     b->room = taken + LEAST < TB_PY_COLUMNS ? TB_PY_COLUMNS - taken : LEAST;
 }

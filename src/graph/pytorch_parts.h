@@ -43,7 +43,8 @@ enum {
     TB_PY_USES_SCALENORM = 128,
     TB_PY_USES_DYT = 256,
     TB_PY_USES_DERF = 512,
-    TB_PY_USES_ROPE = 1024
+    TB_PY_USES_ROPE = 1024,
+    TB_PY_USES_SKIPDROP = 2048
 };
 
 /** A class already printed: equal bodies share it. */

@@ -341,6 +341,15 @@ static const char rope_text[] =
     "    return torch.cat((a * cos - b * sin, a * sin + b * cos), "
     "-1).flatten(-2)\n";
 
+static const char skipdrop_text[] =
+    "\n\ndef drop_branch(x, p, training):\n"
+    "    \"\"\"All of a sequence is dropped with probability p, in training."
+    "\"\"\"\n"
+    "    if not training or p == 0:\n"
+    "        return x\n"
+    "    kept = torch.rand(x.shape[0], 1, 1, device=x.device) >= p\n"
+    "    return x * kept.to(x.dtype) / (1 - p)\n";
+
 void tb_py_helpers(tb_py *py, tb_buf *out)
 {
     bool any = (py->uses & TB_PY_USES_NORMED) != 0;
@@ -356,6 +365,8 @@ void tb_py_helpers(tb_py *py, tb_buf *out)
         tb_buf_puts(out, dyt_text);
     if (py->uses & TB_PY_USES_DERF)
         tb_buf_puts(out, derf_text);
+    if (py->uses & TB_PY_USES_SKIPDROP)
+        tb_buf_puts(out, skipdrop_text);
     if (py->uses & TB_PY_USES_ROPE)
         tb_buf_puts(out, rope_text);
     if (py->uses & TB_PY_USES_MHA)

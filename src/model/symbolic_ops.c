@@ -168,6 +168,16 @@ static double silu_slope(double x)
     return logistic(x) + x * sigmoid_slope(x);
 }
 
+static double exp_slope(double x)
+{
+    return tb_exp(x);
+}
+
+static double abs_slope(double x)
+{
+    return x > 0 ? 1 : x < 0 ? -1 : 0;
+}
+
 static double tanh_slope(double x)
 {
     double t = tb_tanh(x);
@@ -213,6 +223,8 @@ SLOPE(gelu_tanh)
 SLOPE(silu)
 SLOPE(sigmoid)
 SLOPE(tanh)
+SLOPE(exp)
+SLOPE(abs)
 #undef SLOPE
 
 /* --- linear: I_T (x) W ---------------------------------------------------- */
@@ -245,6 +257,17 @@ static void drop(const tb_symbolic *s, int node, int input, double *j)
     (void)input;
     for (size_t i = 0; i < n; i++)
         j[i * n + i] = mask(rng, i, p);
+}
+
+/* skipdrop: one such m for the sequence, which is the first */
+static void skipdrop(const tb_symbolic *s, int node, int input, double *j)
+{
+    size_t n = tb_symbolic_count(s, node);
+    double p = s->run->attr[node][TB_ATTR_DROP_P];
+    double m = mask(tb_plan_rng(s->run, node), 0, p);
+    (void)input;
+    for (size_t i = 0; i < n; i++)
+        j[i * n + i] = m;
 }
 
 /* --- softmax p of each token: diag(p) - pp' ------------------------------- */
@@ -471,6 +494,9 @@ static const tb_symbolic_row rows[] = {
     {&tb_op_rope, rope, 1, 2},
     {&tb_op_concat, concat, TB_OP_INPUTS, 0},
     {&tb_op_drop, drop, 1, 1},
+    {&tb_op_skipdrop, skipdrop, 1, 1},
+    {&tb_op_exp, exp_j, 1, 0},
+    {&tb_op_abs, abs_j, 1, 0},
     {&tb_op_xent, xent, 2, 0},
 };
 

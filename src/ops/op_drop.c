@@ -146,14 +146,13 @@ static void skip_tan(const tb_opcall *c)
 
 const tb_op tb_op_skipdrop = {
     .name = "skipdrop",
-    .symbol = "skipdrop",
+    .symbol = "drop_branch",
     .min_in = 1,
     .max_in = 1,
     .nattr = 1,
     .attr_name = {"p"},
     .lane = TB_LANE_PASS,
     .jac = TB_JAC_SYMBOL,
-    .draft = true,
     .shape = shape,
     .fwd = skip_fwd,
     .bwd = skip_bwd,

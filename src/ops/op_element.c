@@ -82,7 +82,6 @@ static void each(const tb_opcall *c, tb_range_fn fn)
         .lane = TB_LANE_CUT,                                                   \
         .jac = TB_JAC_DIAG,                                                    \
         .needs = need,                                                         \
-        .draft = true,                                                         \
         .shape = tb_op_shape_keep,                                             \
         .fwd = label##_fwd,                                                    \
         .bwd = label##_bwd,                                                    \

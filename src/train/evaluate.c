@@ -10,7 +10,7 @@ static void silence(const tb_graph *g, double (*attr)[TB_OP_ATTRS])
 {
     for (int i = 0; i < g->nnodes; i++) {
         const tb_op *op = g->nodes[i].op;
-        if (op == &tb_op_drop)
+        if (op == &tb_op_drop || op == &tb_op_skipdrop)
             attr[i][TB_ATTR_DROP_P] = 0;
         else if (op == &tb_op_mha)
             attr[i][TB_ATTR_ATTN_DROP] = 0;

@@ -428,6 +428,8 @@ TB_TEST(particular_blocks)
         "x = rope(x, base=3) + F(norm(x))",
         "w = linear(2*d, d)\nx = x + w(concat(F(x), norm(x)))",
         "w = linear(4*d, d)\nx = w(concat(x, F(x), x*x, x)) + concat(x)",
+        "x = x + drop_branch(F(norm(x)), 0.5)",
+        "x = drop_branch(x, l/(2*N)) + F(exp(-abs(x)))",
         /* kinks and saturation */
         "ffn(u) = down(relu(up(u)))\nx = x + F(softmax(3*x))",
     };

@@ -180,6 +180,10 @@ TEXTS = {
         "x = concat(x)*x\nmodel: rope_base = 100\n",
         {"kv_heads": 2},
     ),
+    "rates": (
+        "x = x + drop_branch(F(norm(x)), l/(2*N)) + drop_branch(x, 0.25)\n"
+        "x = norm(x) + exp(-abs(x)) + exp(-l)*x\nx = drop_branch(x, 0)", {},
+    ),
     "bare": ("x = x + F(norm(x))", {"bias": 0, "positions": 0, "tied": 1,
                                     "causal": 0, "eps": 1e-6}),
     "long-constants": (
@@ -368,6 +372,18 @@ def starts(t, text, settings):
             assert off[0] == off[1], f"{name}: orthogonal {off}"
 
 
+def branches(t):
+    """drop_branch: whole sequences, the mean kept, nothing in eval."""
+    with tempfile.TemporaryDirectory() as tmp:
+        source = t.export("x = x + drop_branch(F(norm(x)), 0.25)", BASE)
+        module = t.module(source, pathlib.Path(tmp))
+    x = torch.ones(4000, 3, 4)
+    y = module.drop_branch(x, 0.25, True)
+    assert torch.equal(y, y[:, :1, :1].expand_as(y)), "parts of a sequence"
+    assert len(y.unique()) == 2 and abs(y.mean().item() - 1) < 0.06, y.mean()
+    assert module.drop_branch(x, 0.25, False) is x
+
+
 def dropout(t):
     """On in training at every place, off in eval."""
     settings = {**BASE, "depth": 1}
@@ -525,7 +541,9 @@ def main():
     torch.set_num_threads(1)
     os.environ.setdefault("TB_THREADS", "1")
     blocks = json.loads(t.run("blocks", "--json"))["blocks"]
-    cases = {b["name"]: (b["name"], {"kv_heads": 2} if i % 3 == 2 else {})
+    wide = {"value-residual"}  # its values come from a linear of the text
+    cases = {b["name"]: (b["name"], {"kv_heads": 2}
+                         if i % 3 == 2 and b["name"] not in wide else {})
              for i, b in enumerate(blocks)}
     cases.update({f"text {name}": case for name, case in TEXTS.items()})
     for name, (text, settings) in cases.items():
@@ -533,7 +551,7 @@ def main():
         for dtype in ("f64", "f32"):
             t.check(f"{name} {dtype}", parity, t, name, text, settings, dtype)
         t.check(f"{name} starts", starts, t, text, settings)
-    for test in (dropout, trained, default_sublayers, comments, refusals,
+    for test in (dropout, branches, trained, default_sublayers, comments, refusals,
                  documented, attributes):
         t.check(test.__name__, test, t)
     if t.verbose:

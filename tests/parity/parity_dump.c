@@ -151,9 +151,23 @@ static tb_status draw(dump *d)
     return TB_OK;
 }
 
+/* Rates that the text fixes, off as in an evaluation. */
+static void silence(dump *d)
+{
+    for (size_t p = 0; p < d->m->sizes.s.depth + 2; p++) {
+        const tb_graph *g = tb_model_graph(d->m, p);
+        double *attr = (double *)(uintptr_t)tb_model_attrs(d->m, p);
+        for (int i = 0; i < g->nnodes; i++)
+            if (g->nodes[i].op == &tb_op_drop ||
+                g->nodes[i].op == &tb_op_skipdrop)
+                attr[(size_t)i * TB_OP_ATTRS + TB_ATTR_DROP_P] = 0;
+    }
+}
+
 static tb_status compute(dump *d)
 {
     TB_TRY(draw(d));
+    silence(d);
     TB_TRY(tb_model_bind(d->m, d->batch, d->time, TB_PASS_BWD));
     const tb_batch batch = {.tokens = d->ids,
                             .targets = d->ids + d->batch * d->time};

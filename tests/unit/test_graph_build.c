@@ -780,6 +780,12 @@ TB_TEST(calls_and_suggestions)
             "1:5: max: got 1 argument, wanted 2 or more\n"
             "    x = max(1)*x\n"
             "        ^");
+    refused(T, "x = drop_branch(x, 1)",
+            "1:20: drop_branch: got rate 1, wanted 0 <= p < 1\n"
+            "    x = drop_branch(x, 1)\n"
+            "                       ^");
+    same(T, "x = x + drop_branch(F(x), 0)", "x = x + F(x)");
+    same(T, "x = exp(0)*x + abs(-2)*F(x)", "x = exp(0)*x + abs(-2)*F(x)");
     refused(T, "f(v) = v; x = f(x, x)",
             "1:15: f: got 2 arguments, wanted 1\n"
             "    f(v) = v; x = f(x, x)\n"

@@ -246,6 +246,7 @@ TB_TEST(counts_of_norms)
         {"scalenorm", 2, 1},
         {"siamesenorm", 6, 3},
         {"skipinit", 0, 0},
+        {"stochastic-depth", 2, 1},
         {"sub-ln", 4, 1},
         {"swin-v2", 2, 1},
         {"t-fixup", 0, 0},

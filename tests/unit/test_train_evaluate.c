@@ -35,8 +35,8 @@ static double untrained(tb_test *T, const char *block, double dropout,
 /* Rates of the settings, on attention and the stem, and fixed in the text. */
 TB_TEST(validates_without_dropout)
 {
-    static const char *const fixed =
-        "x = x + drop(F(norm(x)), 0.5)\nfinal:\n x = norm(x)\n";
+    static const char *const fixed = "x = x + drop_branch(drop(F(norm(x)), "
+                                     "0.5), 0.25)\nfinal:\n x = norm(x)\n";
     static const char *const none =
         "x = x + F(norm(x))\nfinal:\n x = norm(x)\n";
     double want = untrained(T, none, 0, 3, 4);
