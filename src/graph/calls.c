@@ -444,6 +444,7 @@ static tb_status call_weight(tb_builder *b, const tb_expr *e, tb_val *out)
 static tb_status call_mha(tb_builder *b, const tb_expr *e, tb_val *out)
 {
     const tb_settings *s = &b->sizes->s;
+    const tb_expr *scale = option(e, "scale");
     int in[3], node;
     tb_attr attr[TB_OP_ATTRS] = {{0}};
     attr[TB_ATTR_ATTN_HEADS].value = (double)s->heads;
@@ -452,6 +453,11 @@ static tb_status call_mha(tb_builder *b, const tb_expr *e, tb_val *out)
     attr[TB_ATTR_ATTN_DROP].value = s->dropout;
     for (int i = 0; i < 3; i++)
         TB_TRY(tb_build_value(b, e->args[i].value, &in[i]));
+    if (scale)
+        TB_TRY(const_attr(b, scale, "scale", &attr[TB_ATTR_ATTN_SCALE]));
+    if (scale && !(attr[TB_ATTR_ATTN_SCALE].value > 0))
+        return tb_build_fail(b, scale->pos, "scale: got %g, wanted more than 0",
+                             attr[TB_ATTR_ATTN_SCALE].value);
     TB_TRY(tb_build_node(b, &tb_op_mha, in, 3, attr, e->pos, &node));
     return node_value(out, node);
 }
@@ -635,7 +641,7 @@ static const call_row by_name[] = {
     {"abs", call_either, 1, 1, ""},
     {"concat", call_concat, 1, TB_OP_INPUTS, ""},
     {"rope", call_rope, 1, 1, "base"},
-    {"mha", call_mha, 3, 3, ""},
+    {"mha", call_mha, 3, 3, "scale"},
     {"linear", call_linear, 2, 2, "bias"},
     {"min", call_const, 2, 0, ""},
     {"max", call_const, 2, 0, ""},

@@ -92,11 +92,17 @@ static tb_py_text write_mha(tb_py_body *b, const tb_node *n,
         drop == 0
             ? ""
             : tb_py_printf(py, ", dropout=%s if self.training else 0.0", rate);
+    const tb_attr *scale = &a[TB_ATTR_ATTN_SCALE];
+    const char *scale_text =
+        is_number(scale, 0)
+            ? ""
+            : tb_py_printf(py, ", scale=%s", tb_py_attr(b, n, scale).s);
     py->uses |= drop > 0 ? TB_PY_USES_DROPOUT : 0;
-    return (tb_py_text){
-        tb_py_printf(py, "mha(%s, %s, %s, %s%s%s%s)", in[0].s, in[1].s, in[2].s,
-                     heads(py, h, s->heads, "h"), kv_text, mask, drop_text),
-        TB_PY_CALL};
+    return (tb_py_text){tb_py_printf(py, "mha(%s, %s, %s, %s%s%s%s%s)", in[0].s,
+                                     in[1].s, in[2].s,
+                                     heads(py, h, s->heads, "h"), kv_text, mask,
+                                     drop_text, scale_text),
+                        TB_PY_CALL};
 }
 
 /* --- l2norm: no module ---------------------------------------------------- */
@@ -212,7 +218,7 @@ static const tb_py_row rows[] = {
      .loose = "F.linear($0, $1)"},
     {.op = &tb_op_mha,
      .nin = 3,
-     .nattr = 4,
+     .nattr = 5,
      .uses = TB_PY_USES_MHA,
      .hold = "q k v",
      .write = write_mha},

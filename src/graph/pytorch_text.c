@@ -309,7 +309,8 @@ static const char derf_text[] =
     "self.bias\n";
 
 static const char mha_text[] =
-    "\n\ndef mha(q, k, v, heads, kv_heads=None, causal=True, dropout=0.0):\n"
+    "\n\ndef mha(q, k, v, heads, kv_heads=None, causal=True, dropout=0.0, "
+    "scale=None):\n"
     "    \"\"\"softmax(q k^T / sqrt(head width)) v for every head.\"\"\"\n"
     "    kv_heads = kv_heads or heads\n"
     "    q = q.unflatten(-1, (heads, -1)).transpose(1, 2)  # [B, heads, T, "
@@ -319,7 +320,8 @@ static const char mha_text[] =
     "    if kv_heads != heads:  # several query heads share one\n"
     "        k = k.repeat_interleave(heads // kv_heads, dim=1)\n"
     "        v = v.repeat_interleave(heads // kv_heads, dim=1)\n"
-    "    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])\n"
+    "    scale = scale or 1 / math.sqrt(q.shape[-1])\n"
+    "    scores = q @ k.transpose(-2, -1) * scale\n"
     "    if causal:\n"
     "        later = torch.ones_like(scores, dtype=torch.bool).triu(1)\n"
     "        scores = scores.masked_fill(later, -math.inf)\n"

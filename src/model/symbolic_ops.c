@@ -346,7 +346,9 @@ static head head_of(const tb_symbolic *s, int node, size_t h)
               .rng = tb_plan_rng(s->run, node),
               .first = h * s->time * s->time};
     a.hd = a.qw / heads;
-    a.scale = 1 / tb_sqrt((double)a.hd);
+    a.scale = attr[TB_ATTR_ATTN_SCALE];
+    if (a.scale == 0)
+        a.scale = 1 / tb_sqrt((double)a.hd);
     a.q = in_value(s, node, 0) + h * a.hd;
     a.k = in_value(s, node, 1) + h / group * a.hd;
     a.v = in_value(s, node, 2) + h / group * a.hd;
@@ -483,7 +485,7 @@ static const tb_symbolic_row rows[] = {
     {&tb_op_dyt, dyt, 4, 0},
     {&tb_op_derf, derf, 5, 0},
     {&tb_op_linear, linear, 3, 0},
-    {&tb_op_mha, mha, 3, 4},
+    {&tb_op_mha, mha, 3, 5},
     {&tb_op_relu, relu_j, 1, 0},
     {&tb_op_gelu, gelu_j, 1, 0},
     {&tb_op_gelu_tanh, gelu_tanh_j, 1, 0},

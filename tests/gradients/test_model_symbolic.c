@@ -430,6 +430,7 @@ TB_TEST(particular_blocks)
         "w = linear(4*d, d)\nx = w(concat(x, F(x), x*x, x)) + concat(x)",
         "x = x + drop_branch(F(norm(x)), 0.5)",
         "x = drop_branch(x, l/(2*N)) + F(exp(-abs(x)))",
+        "attn(u) = o(mha(q(u), k(u), v(u), scale=h/d))\nx = x + F(norm(x))",
         /* kinks and saturation */
         "ffn(u) = down(relu(up(u)))\nx = x + F(softmax(3*x))",
     };

@@ -184,6 +184,8 @@ TEXTS = {
         "x = x + drop_branch(F(norm(x)), l/(2*N)) + drop_branch(x, 0.25)\n"
         "x = norm(x) + exp(-abs(x)) + exp(-l)*x\nx = drop_branch(x, 0)", {},
     ),
+    "scale": ("attn(x) = o(mha(q(x), k(x), v(x), scale=h/d/l))\n"
+              "x = x + F(norm(x))", {"kv_heads": 2}),
     "bare": ("x = x + F(norm(x))", {"bias": 0, "positions": 0, "tied": 1,
                                     "causal": 0, "eps": 1e-6}),
     "long-constants": (

@@ -780,6 +780,14 @@ TB_TEST(calls_and_suggestions)
             "1:5: max: got 1 argument, wanted 2 or more\n"
             "    x = max(1)*x\n"
             "        ^");
+    refused(T, "attn(x) = mha(x, x, x, scale=0)\nx = attn(x)",
+            "1:30: scale: got 0, wanted more than 0\n"
+            "    attn(x) = mha(x, x, x, scale=0)\n"
+            "                                 ^");
+    refused(T, "attn(x) = mha(x, x, scale=1)\nx = attn(x)",
+            "1:11: mha: got 2 arguments, wanted 3\n"
+            "    attn(x) = mha(x, x, scale=1)\n"
+            "              ^");
     refused(T, "x = drop_branch(x, 1)",
             "1:20: drop_branch: got rate 1, wanted 0 <= p < 1\n"
             "    x = drop_branch(x, 1)\n"

@@ -89,12 +89,12 @@ TB_TEST(unknown_option_is_refused)
     hand h = {0};
     tb_buf out;
     tb_buf_init(&out, T->ctx);
-    TB_OKAY(T, hand_make(T->ctx, &h, "x = x + attn(x)"));
+    TB_OKAY(T, hand_make(T->ctx, &h, "x = rope(x) + F(x)"));
     for (int i = 0; i < h.graphs[1]->nnodes; i++)
-        if (h.graphs[1]->nodes[i].op == &tb_op_mha)
-            h.graphs[1]->nodes[i].attr[TB_ATTR_ATTN_SCALE].value = 0.5;
+        if (h.graphs[1]->nodes[i].op == &tb_op_rope)
+            h.graphs[1]->nodes[i].attr[TB_ATTR_ROPE_INTERLEAVED].value = 1;
     TB_CHECK(T, hand_print(T->ctx, &h, &out) == TB_ERR_INPUT);
-    TB_CHECK(T, strstr(tb_error(T->ctx), "mha with scale has no"));
+    TB_CHECK(T, strstr(tb_error(T->ctx), "rope with interleaved has no"));
     tb_buf_clear(&out);
     hand_drop(T->ctx, &h);
 }
