@@ -347,7 +347,7 @@ def train_C124_disk_full(t):
               preexec=small_files(20000), rc=5)
     t.has(r.err, "full/", "File too large")
     r = t.run("score", "run", "--text", "book.txt", "--logits", "l.npy",
-              preexec=small_files(1000), rc=5)
+              preexec=small_files(20000), rc=5)
     t.has(r.err, "l.npy")
     t.ok(not os.path.exists(t.path("l.npy")))
 
