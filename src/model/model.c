@@ -61,8 +61,8 @@ static bool same_shape(tb_shape a, tb_shape b)
     return a.kind == b.kind && a.width == b.width && a.height == b.height;
 }
 
-/* The view of one param: new, or an earlier one of the same name (a head tied
- * to the embedding). */
+/* The view of one param: new, or the embedding's for a head tied to it. Any
+ * other name met twice is two weights that only read alike. */
 static tb_status view_of(tb_model *m, tb_owner *owners, tb_part *p, int i)
 {
     const tb_param *q = &p->graph->params[i];
@@ -72,6 +72,11 @@ static tb_status view_of(tb_model *m, tb_owner *owners, tb_part *p, int i)
     if (!name)
         return TB_ERR_MEMORY;
     size_t *slot = index_slot(m, name);
+    if (*slot && q->role != TB_ROLE_EMBEDDING)
+        return tb_block_fail(m->ctx, m->block, q->pos,
+                             "two parameters are called %s: give the named "
+                             "one another name",
+                             name);
     if (*slot) {
         p->view[i] = *slot - 1;
         if (same_shape(m->views[p->view[i]].shape, q->shape))

@@ -296,3 +296,17 @@ TB_TEST(every_allocation_may_fail)
     TB_CHECK(T, status == TB_OK && n > 10);
     tb_block_destroy(T->ctx, b);
 }
+
+TB_TEST(a_name_of_the_text_may_not_be_a_slot)
+{
+    static const char text[] = "norm2 = linear(d, d)\n"
+                               "n = norm(norm(x))\n"
+                               "x = x + norm2(n)";
+    tb_settings s = TB_SETTINGS_UNSET;
+    tb_block *b;
+    tb_model *m;
+    TB_OKAY(T, tb_block_load(T->ctx, text, &b));
+    tb_status got = tb_model_create(T->ctx, b, &s, TB_F32, &m);
+    TB_FAILS(T, got, TB_ERR_PARSE, "two parameters are called layers.0.");
+    tb_block_destroy(T->ctx, b);
+}
