@@ -379,10 +379,21 @@ static void findings(const explained *e, tb_buf *out)
     }
 }
 
-static tb_status formulas(tb_ctx *ctx, const explained *e, bool ascii,
-                          tb_out *out)
+/* Each line wrapped under its label; formulas are never broken. */
+static void prose(const tb_terminal *term, tb_buf *lines, tb_out *out)
+{
+    for (char *at = lines->data, *end; at && *at; at = end + 1) {
+        end = strchr(at, '\n');
+        *end = '\0';
+        tb_term_wrap(&out->buf, term, 10, at);
+    }
+}
+
+static tb_status formulas(tb_ctx *ctx, const explained *e,
+                          const tb_terminal *term, tb_out *out)
 {
     tb_buf b;
+    bool ascii = term->ascii;
     tb_buf_init(&b, ctx);
     tb_status s = line(ctx, "Jacobian", &e->jacobian, ascii, &b);
     if (s == TB_OK && is_each(ctx, e))
@@ -392,12 +403,17 @@ static tb_status formulas(tb_ctx *ctx, const explained *e, bool ascii,
                       e->jacobian.nfactors);
     if (s == TB_OK)
         s = line(ctx, "F = 0", &e->silent, ascii, &b);
+    tb_buf_put(&out->buf, tb_buf_str(&b), b.len);
+    tb_status formed = tb_buf_status(&b);
+    tb_buf_clear(&b);
+    tb_buf_init(&b, ctx);
     lane_line(e, &b);
     findings(e, &b);
-    tb_buf_puts(&b, "\n");
     if (s == TB_OK)
-        s = tb_buf_status(&b);
-    tb_buf_put(&out->buf, tb_buf_str(&b), b.len);
+        s = formed != TB_OK ? formed : tb_buf_status(&b);
+    if (s == TB_OK)
+        prose(term, &b, out);
+    tb_buf_puts(&out->buf, "\n");
     tb_buf_clear(&b);
     return s;
 }
@@ -427,7 +443,7 @@ static tb_status explain_terminal(tb_ctx *ctx, explained *e,
     d.depth = e->model->sizes.s.depth;
     TB_TRY(tb_diagram_term(ctx, &d, term, out));
     tb_buf_put(&out->buf, "\n", 1);
-    TB_TRY(formulas(ctx, e, term->ascii, out));
+    TB_TRY(formulas(ctx, e, term, out));
     TB_TRY(parameter_table(ctx, e, term, out));
     return counts(e, out);
 }
