@@ -20,6 +20,7 @@ typedef struct tb_block tb_block;
  * unknown word (with the nearest names) or an unreadable file.
  */
 tb_status tb_block_load(tb_ctx *ctx, const char *what, tb_block **out);
+/** tb_block_destroy - frees the block and every string read from it. */
 void tb_block_destroy(tb_ctx *ctx, tb_block *b);
 
 /** tb_block_name - built-in or file name, NULL for a text. */
@@ -27,6 +28,7 @@ const char *tb_block_name(const tb_block *b);
 
 /** tb_block_text - the canonical text; freed with tb_text_free. */
 tb_status tb_block_text(tb_ctx *ctx, const tb_block *b, char **out);
+/** tb_text_free - frees a text this header's calls gave; NULL is fine. */
 void tb_text_free(tb_ctx *ctx, char *text);
 
 /** tb_builtin_count, tb_builtin_name - the files of blocks/, by name. */

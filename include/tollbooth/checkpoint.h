@@ -114,7 +114,9 @@ typedef enum tb_elem {
         TB_ELEM_COUNT
 } tb_elem;
 
+/** tb_elem_size - bytes of one element. */
 size_t tb_elem_size(tb_elem e);
+/** tb_elem_name - as safetensors spells it: "BF16". */
 const char *tb_elem_name(tb_elem e);
 /** tb_elem_of - the file type that stores a tb_dtype as it is. */
 tb_elem tb_elem_of(tb_dtype t);
