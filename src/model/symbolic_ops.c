@@ -456,12 +456,15 @@ static void concat(const tb_symbolic *s, int node, int input, double *j)
             j[(t * out + column + c) * s->time * in + t * in + c] = 1;
 }
 
-/* --- cross-entropy: (p - onehot) / count of targets, where there is one --- */
+/* --- cross-entropy: (p - target) / count of targets, where there is one; of a
+ * smoothed target e/V belongs to every class -------------------------------
+ */
 
 static void xent(const tb_symbolic *s, int node, int input, double *j)
 {
     size_t v = width_of(s, in_of(s, node, 0)), count = 0;
     const int32_t *target = tb_plan_value(s->run, in_of(s, node, 1));
+    double e = s->run->attr[node][TB_ATTR_XENT_SMOOTH];
     (void)input;
     for (size_t t = 0; t < s->time; t++)
         count += target[t] >= 0;
@@ -469,8 +472,8 @@ static void xent(const tb_symbolic *s, int node, int input, double *j)
         const double *z = in_value(s, node, 0) + t * v;
         soft f = soft_of(z, v);
         for (size_t c = 0; c < v && target[t] >= 0; c++)
-            j[t * v + c] = (soft_part(&f, z[c]) / f.sum -
-                            ((size_t)target[t] == c ? 1 : 0)) /
+            j[t * v + c] = (soft_part(&f, z[c]) / f.sum - e / (double)v -
+                            ((size_t)target[t] == c ? 1 - e : 0)) /
                            (double)count;
     }
 }
@@ -499,7 +502,7 @@ static const tb_symbolic_row rows[] = {
     {&tb_op_skipdrop, skipdrop, 1, 1},
     {&tb_op_exp, exp_j, 1, 0},
     {&tb_op_abs, abs_j, 1, 0},
-    {&tb_op_xent, xent, 2, 0},
+    {&tb_op_xent, xent, 2, 1},
 };
 
 const tb_symbolic_row *tb_symbolic_find(const tb_op *op)

@@ -153,6 +153,7 @@ enum {
     TB_ATTR_ROPE_ROTARY,      /* elements of a head that turn; 0: all */
     TB_ATTR_ROPE_START        /* position of the first token */
 };
+enum { TB_ATTR_XENT_SMOOTH }; /* in [0, 1) */
 enum { TB_ATTR_MIX_ROW }; /* from 0 */
 enum { TB_ATTR_SINKHORN_ROUNDS, TB_ATTR_SINKHORN_COLUMNS /* 1: first */ };
 enum { TB_ATTR_UNIT_EPS, TB_ATTR_UNIT_COLUMNS /* 1: columns, not rows */ };
@@ -235,7 +236,8 @@ typedef enum tb_variance {
  * drop        x                                      p (0: not in the graph)
  * skipdrop    x: whole sequences                     p
  * stop        x                                      -        (alias)
- * xent        logits targets: mean over targets >= 0; scalar  -  */
+ * xent        logits targets: mean over targets >= 0; scalar
+ *                                                    | smooth  */
 #define TB_OP_LIST(X)                                                          \
     X(input)                                                                   \
     X(param)                                                                   \

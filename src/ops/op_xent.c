@@ -2,17 +2,23 @@
 /* xent: mean over the rows with a target of -log softmax(logits)[target], a
  * scalar. A target below 0 means none; one beyond the logits is passed over
  * and is a finding of `check`. Without any target the loss and its gradients
- * are 0. saved: log-sum-exp of each row, then the number of targets. */
+ * are 0. With smoothing e the target is a mixture, e/V for every class and 1 - e
+ * more for the right one (Szegedy et al. 2016, arXiv:1512.00567):
+ *   loss = lse - (1 - e) z[target] - e mean(z)
+ * saved: log-sum-exp of each row, then the number of targets. */
 #include "ops/op_help.h"
 
 static bool shape(const tb_shape *in, int nin, const double *attr,
                   tb_shape *out, const char **why)
 {
-    (void)nin, (void)attr;
+    double e = attr[TB_ATTR_XENT_SMOOTH];
+    (void)nin;
     if (in[0].kind != TB_SHAPE_STREAM)
         return tb_op_no(why, "the logits must be a stream");
     if (in[1].kind != TB_SHAPE_TOKENS)
         return tb_op_no(why, "the targets must be tokens");
+    if (!(e >= 0 && e < 1))
+        return tb_op_no(why, "smoothing must lie in 0 .. 1, 1 excluded");
     *out = (tb_shape){TB_SHAPE_SCALAR, 1, 1};
     return true;
 }
@@ -50,6 +56,55 @@ static size_t next_run(const tb_opcall *c, size_t *from, size_t to)
     return end;
 }
 
+/* --- smoothing ---------------------------------------------------------- */
+
+static double smoothing(const tb_opcall *c)
+{
+    return c->attr[TB_ATTR_XENT_SMOOTH];
+}
+
+/* What smoothing adds to the loss of rows [from, to) for logits x, which are
+ * theirs or a tangent: e (x[target] - mean(x)). */
+static double smoothed(const tb_opcall *c, size_t from, size_t to,
+                       const void *x)
+{
+    size_t v = c->in_shape[0].width;
+    double sum = 0;
+    for (size_t r = from; r < to && smoothing(c) > 0; r++) {
+        int32_t t = targets(c)[r];
+        if (t >= 0)
+            sum += tb_op_get(c, x, r * v + (size_t)t) -
+                   c->k->sum(v, tb_op_peek(c, x, r * v)) / (double)v;
+    }
+    return smoothing(c) * sum;
+}
+
+/* g += a over n elements */
+static void shift(const tb_opcall *c, size_t n, double a, void *g)
+{
+    tb_op_block ones;
+    for (size_t i = 0; i < TB_OP_BLOCK; i++)
+        tb_op_set(c, &ones, i, 1);
+    for (size_t i = 0; i < n; i += TB_OP_BLOCK) {
+        size_t m = n - i < TB_OP_BLOCK ? n - i : TB_OP_BLOCK;
+        c->k->axpy(m, a, &ones, tb_op_at(c, g, i));
+    }
+}
+
+static void smoothed_bwd(const tb_opcall *c, size_t from, size_t to,
+                         double scale)
+{
+    size_t v = c->in_shape[0].width;
+    double e = smoothing(c) * scale;
+    for (size_t r = from; r < to && smoothing(c) > 0; r++) {
+        int32_t t = targets(c)[r];
+        if (t < 0)
+            continue;
+        tb_op_acc(c, c->gin[0], r * v + (size_t)t, e);
+        shift(c, v, -e / (double)v, tb_op_at(c, c->gin[0], r * v));
+    }
+}
+
 /* --- forward ------------------------------------------------------------ */
 
 /* scratch of a chunk: the loss and the targets of its rows */
@@ -61,6 +116,7 @@ static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     for (; (end = next_run(c, &from, to)) > from; from = end) {
         c->k->xent_fwd(end - from, v, tb_op_peek(c, c->in[0], from * v),
                        targets(c) + from, lse_of(c, from), &part[0]);
+        part[0] += smoothed(c, from, end, c->in[0]);
         for (size_t r = from; r < end; r++)
             part[1] += targets(c)[r] >= 0;
     }
@@ -84,10 +140,12 @@ static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     (void)chunk;
     size_t v = c->in_shape[0].width, end;
     double scale = tb_op_get(c, c->gout, 0) / *count_of(c);
-    for (; (end = next_run(c, &from, to)) > from; from = end)
+    for (; (end = next_run(c, &from, to)) > from; from = end) {
         c->k->xent_bwd(end - from, v, tb_op_peek(c, c->in[0], from * v),
                        targets(c) + from, lse_of(c, from), scale,
                        tb_op_at(c, c->gin[0], from * v));
+        smoothed_bwd(c, from, end, scale);
+    }
 }
 
 static void bwd(const tb_opcall *c)
@@ -103,10 +161,12 @@ static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     size_t v = c->in_shape[0].width, end;
     double *part = tb_op_part(c, chunk, 2);
     part[0] = 0;
-    for (; (end = next_run(c, &from, to)) > from; from = end)
+    for (; (end = next_run(c, &from, to)) > from; from = end) {
         c->k->xent_tan(end - from, v, tb_op_peek(c, c->in[0], from * v),
                        targets(c) + from, lse_of(c, from),
                        tb_op_peek(c, c->tin[0], from * v), &part[0]);
+        part[0] += smoothed(c, from, end, c->tin[0]);
+    }
 }
 
 static void tan_(const tb_opcall *c)
@@ -147,6 +207,8 @@ const tb_op tb_op_xent = {
     .symbol = "xent",
     .min_in = 2,
     .max_in = 2,
+    .noption = 1,
+    .attr_name = {"smooth"},
     .lane = TB_LANE_CUT,
     .jac = TB_JAC_SYMBOL,
     .needs = TB_NEED_IN(0) | TB_NEED_IN(1),

@@ -1069,6 +1069,8 @@ static const refusal refusals[] = {
     {"drop", 1, {STREAM(4)}, {-0.5}, "0 .. 1"},
     {"xent", 2, {STREAM(4), STREAM(4)}, {0}, "targets"},
     {"xent", 2, {VECTOR(4), TOKENS}, {0}, "logits"},
+    {"xent", 2, {STREAM(4), TOKENS}, {1}, "smoothing"},
+    {"xent", 2, {STREAM(4), TOKENS}, {-0.1}, "smoothing"},
     /* clang-format on */
 };
 

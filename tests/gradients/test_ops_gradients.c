@@ -314,6 +314,11 @@ static const variant variants[] = {
      .vocab = 5, .flags = V_IGNORE},
     {.op = "xent", .batch = 3, .time = 37, .nin = 2,
      .in = {STREAM(401), TOKENS}, .vocab = 401, .flags = V_BIG | V_IGNORE},
+    {.op = "xent", .batch = 2, .time = 4, .nin = 2, .in = {STREAM(5), TOKENS},
+     .attr = {0.1}, .vocab = 5, .flags = V_IGNORE},
+    {.op = "xent", .batch = 3, .time = 37, .nin = 2,
+     .in = {STREAM(401), TOKENS}, .attr = {0.3}, .vocab = 401,
+     .flags = V_BIG | V_IGNORE},
     /* clang-format on */
 };
 
