@@ -76,11 +76,18 @@ bool stderr_is_terminal(void);
         {"dropout", OPT_REAL, &(s).dropout, "p", "dropout rate (default 0)",     \
          0,         0},                                                          \
         {"no-bias", OPT_OFF, &(s).bias, NULL, "linears without biases", 0, 0},   \
+        {"positions",                                                            \
+         OPT_CHOICE,                                                             \
+         &(s).positions,                                                         \
+         NULL,                                                                   \
+         "where a token stands (default learned)",                               \
+         "none|learned|sinusoidal|rope",                                         \
+         0},                                                                     \
         {"no-positions",                                                         \
          OPT_OFF,                                                                \
          &(s).positions,                                                         \
          NULL,                                                                   \
-         "no learned positions",                                                 \
+         "the same as --positions none",                                         \
          0,                                                                      \
          0},                                                                     \
         {"tied", OPT_ON, &(s).tied, NULL, "the head shares the token embedding", \
@@ -88,6 +95,22 @@ bool stderr_is_terminal(void);
     {                                                                            \
         "init", OPT_TEXT, &(s).init, "RULES",                                    \
             "init rules over the block's: '*: normal(0.02)'", 0, 0               \
+    }
+
+/* What is stacked, for the commands that look at a model. */
+#define STACK_OPTS(s)                                                          \
+    {"stack",                                                                  \
+     OPT_CHOICE,                                                               \
+     &(s).stack,                                                               \
+     NULL,                                                                     \
+     "one causal stack, one that sees everything, or both (default decoder)",  \
+     "decoder|encoder|encoder-decoder",                                        \
+     0},                                                                       \
+    {                                                                          \
+        "decoder-depth", OPT_SIZE, &(s).decoder_depth, "M",                    \
+            "decoder blocks of encoder-decoder (default: as deep as the "      \
+            "encoder)",                                                        \
+            0, 0                                                               \
     }
 
 #endif

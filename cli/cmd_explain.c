@@ -88,6 +88,7 @@ int cmd_explain(tb_ctx *ctx, int argc, char **argv)
         {"depth", OPT_SIZE, &s.depth, "N", "blocks in the stack (default 6)", 0,
          0},
         SETTINGS_OPTS(s, "64"),
+        STACK_OPTS(s),
         {"format", OPT_CHOICE, &format, NULL, "what to print (default text)",
          "text|latex|mathml|svg|json", 0},
         {"json", OPT_FLAG, &json, NULL, "the same as --format json", 0, 0},

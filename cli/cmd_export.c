@@ -28,12 +28,14 @@ int cmd_export(tb_ctx *ctx, int argc, char **argv)
         {"depth", OPT_SIZE, &s.depth, "N", "blocks in the stack (default 6)", 0,
          0},
         SETTINGS_OPTS(s, "64"),
+        STACK_OPTS(s),
         {"context", OPT_SIZE, &s.context, "T",
          "tokens a model sees (default 32)", 0, 0},
         {"vocab", OPT_SIZE, &s.vocab, "V", "tokens there are (default 256)", 0,
          0},
-        {"mask", OPT_CHOICE, &mask, NULL, "attention mask (default causal)",
-         "causal|none", 0},
+        {"mask", OPT_CHOICE, &mask, NULL,
+         "attention mask (default causal, in an encoder none)", "causal|none",
+         0},
         OPT_END,
     };
     opt_end end = opt_parse(&usage, opts, &argc, argv);

@@ -30,7 +30,7 @@ typedef struct flow_options {
     tb_threshold limits[64];
     const char *text, *svg;
     bool json, exact, ascii, check, table;
-    int attention, mask, cotangent, dtype;
+    int attention, mask, cotangent, dtype; /* mask -1: by the stack */
     size_t tokens;
 } flow_options;
 
@@ -249,7 +249,9 @@ static int check_sizes(const flow_options *o, int argc, char **argv)
         {"eps", s->eps >= 0},
         {"dropout", s->dropout >= 0},
         {"no-bias", s->bias == 0},
-        {"no-positions", s->positions == 0},
+        {"positions", s->positions >= 0},
+        {"stack", s->stack},
+        {"decoder-depth", s->decoder_depth},
         {"tied", s->tied == 1},
         {"init", s->init},
         {"tokens", o->tokens},
@@ -295,12 +297,14 @@ static int measure_all(tb_ctx *ctx, flow_options *o, int argc, char **argv)
 
 int cmd_flow(tb_ctx *ctx, int argc, char **argv)
 {
-    flow_options o = {.spec = {.settings = TB_SETTINGS_UNSET, .seed = 1}};
+    flow_options o = {.spec = {.settings = TB_SETTINGS_UNSET, .seed = 1},
+                      .mask = -1};
     tb_settings *s = &o.spec.settings;
     const opt opts[] = {
         {"depth", OPT_SIZES, &o.depths, "N,N,...",
          "blocks in the stack (default 6)", 0, 0},
         SETTINGS_OPTS(*s, "64"),
+        STACK_OPTS(*s),
         {"tokens", OPT_SIZE, &o.tokens, "T", "tokens in a row (default 32)", 0,
          0},
         {"batch", OPT_SIZE, &o.spec.batch, "B", "rows (default 1)", 0, 0},
@@ -311,8 +315,9 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv)
         {"seed", OPT_SEED, &o.spec.seed, "S", "seed (default 1)", 0, 0},
         {"attention", OPT_CHOICE, &o.attention, NULL,
          "uniform: queries and keys start at 0", "softmax|uniform", 0},
-        {"mask", OPT_CHOICE, &o.mask, NULL, "attention mask (default causal)",
-         "causal|none", 0},
+        {"mask", OPT_CHOICE, &o.mask, NULL,
+         "attention mask (default causal, in an encoder none)", "causal|none",
+         0},
         {"cotangent", OPT_CHOICE, &o.cotangent, NULL,
          "what is sent back from the top (default loss)",
          "loss|random|coherent", 0},
@@ -338,7 +343,7 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv)
     if (code == 0)
         code = check_sizes(&o, argc, argv);
     s->uniform_attention = o.attention;
-    s->causal = o.mask == 0;
+    s->causal = o.mask < 0 ? -1 : o.mask == 0;
     o.spec.cotangent = (tb_cotangent)o.cotangent;
     o.spec.dtype = o.dtype == 1 ? TB_F64 : TB_F32;
     tb_ctx_exact(ctx, o.exact);

@@ -233,6 +233,7 @@ int cmd_lint(tb_ctx *ctx, int argc, char **argv)
         {"depth", OPT_SIZE, &s.depth, "N", "blocks in the stack (default 6)", 0,
          0},
         SETTINGS_OPTS(s, "64"),
+        STACK_OPTS(s),
         {"json", OPT_FLAG, &json, NULL, "print one JSON object", 0, 0},
         OPT_END,
     };

@@ -47,10 +47,28 @@ typedef enum tb_origin {
     TB_FROM_TEXT
 } tb_origin;
 
+/** What is built of the blocks. A model of one stack has N = M = depth. */
+typedef enum tb_stacks {
+    TB_STACKS_DECODER, /* one stack, causal: attn, ffn */
+    TB_STACKS_ENCODER, /* one stack in which tokens see each other: attn, ffn */
+    TB_STACKS_BOTH     /* an encoder of N blocks, and M decoder blocks that read
+                          its output as `memory`: attn, cross, ffn */
+} tb_stacks;
+
+/** What says where in the sequence a token stands. */
+typedef enum tb_positions {
+    TB_POSITIONS_NONE,
+    TB_POSITIONS_LEARNED,    /* a table of `context` rows is added */
+    TB_POSITIONS_SINUSOIDAL, /* sin and cos of t/10000^(2i/d) are added */
+    TB_POSITIONS_ROPE        /* the attn that is built in turns q and k */
+} tb_positions;
+enum { TB_POSITIONS_KINDS = TB_POSITIONS_ROPE + 1 };
+extern const char *const tb_positions_names[]; /* by tb_positions */
+
 /** Sizes and choices that are not in the block's equations. Zero or NULL
  * means: take the block's model: section, else the default in brackets. */
 typedef struct tb_settings {
-    size_t depth;          /* N [6] */
+    size_t depth;          /* N, blocks of a stack [6] */
     size_t width;          /* d [64] */
     size_t heads;          /* h [4] */
     size_t kv_heads;       /* [heads] */
@@ -62,10 +80,15 @@ typedef struct tb_settings {
     double dropout;        /* < 0: unset [0] */
     int bias;              /* biases in linears: -1 unset [1] */
     int tied;              /* head = embedding: -1 unset [0] */
-    int causal;            /* -1 unset [1] */
-    int positions;         /* learned positions: -1 unset [1] */
+    int causal;            /* -1 unset [1, in an encoder 0] */
+    int positions;         /* tb_positions: -1 unset [learned] */
     int uniform_attention; /* q, k start at zero: -1 unset [0] */
     const char *init;      /* extra init rules, as an init: section, or NULL */
+    int stack;             /* tb_stacks [decoder] */
+    size_t decoder_depth;  /* M, of TB_STACKS_BOTH [depth] */
+    bool padding;          /* batches say which tokens are padding: attention
+                              does not see those */
+    size_t classes;        /* the head has so many outputs, not V; 0: V */
 } tb_settings;
 
 /** TB_SETTINGS_UNSET - every field unset. */

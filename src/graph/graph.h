@@ -110,6 +110,9 @@ typedef struct tb_sizes {
 tb_status tb_sizes_resolve(tb_ctx *ctx, const tb_block *b,
                            const tb_settings *given, tb_sizes *out);
 
+/** tb_settings_outputs - what the head tells apart: classes, else tokens. */
+size_t tb_settings_outputs(const tb_settings *s);
+
 /** Sublayers of a stack, in order, for F. */
 typedef enum tb_stack {
     TB_STACK_DECODER, /* attn ffn, causal by the settings */

@@ -249,6 +249,7 @@ static const tb_py_row rows[] = {
      .make = "nn.Embedding(CONTEXT, $w)",
      .role = TB_ROLE_EMBEDDING,
      .hold = "x"},
+    CALL(sinusoid, "sinusoid($0)", TB_PY_USES_SINUSOID),
     {.op = &tb_op_drop,
      .nin = 1,
      .nattr = 1,

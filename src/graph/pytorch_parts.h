@@ -44,7 +44,8 @@ enum {
     TB_PY_USES_DYT = 256,
     TB_PY_USES_DERF = 512,
     TB_PY_USES_ROPE = 1024,
-    TB_PY_USES_SKIPDROP = 2048
+    TB_PY_USES_SKIPDROP = 2048,
+    TB_PY_USES_SINUSOID = 4096
 };
 
 /** A class already printed: equal bodies share it. */

@@ -144,6 +144,8 @@ static void sizes(tb_py *py, tb_buf *out)
 {
     const tb_settings *s = &py->stack->sizes->s;
     static const char *const flag[] = {"False", "True"};
+    static const char *const positions[] = {"False", "True", "\"sinusoidal\"",
+                                            "\"rope\""};
     tb_buf_printf(out,
                   "\nN = %zu  # blocks\nd = %zu  # width\nh = %zu  # heads\n"
                   "KV_HEADS = %zu\nVOCAB = %zu\nCONTEXT = %zu\nEPS = %s\n",
@@ -159,7 +161,7 @@ static void sizes(tb_py *py, tb_buf *out)
         "    \"norm\": \"%s\",\n    \"eps\": EPS,\n    \"bias\": %s,\n"
         "    \"tied\": %s,\n    \"causal\": %s,\n    \"positions\": %s,\n}\n",
         s->ffn, s->norm, flag[s->bias != 0], flag[s->tied != 0],
-        flag[s->causal != 0], flag[s->positions != 0]);
+        flag[s->causal != 0], positions[s->positions]);
 }
 
 /* The canonical text, byte for byte: long lines are continued. */
@@ -343,6 +345,18 @@ static const char rope_text[] =
     "    return torch.cat((a * cos - b * sin, a * sin + b * cos), "
     "-1).flatten(-2)\n";
 
+static const char sinusoid_text[] =
+    "\n\ndef sinusoid(x):\n"
+    "    \"\"\"Adds sin and cos of t * 10000^(-2i / width) at elements 2i and "
+    "2i + 1.\"\"\"\n"
+    "    length, width = x.shape[-2:]\n"
+    "    pair = torch.arange(0, width, 2, dtype=torch.float64, "
+    "device=x.device)\n"
+    "    time = torch.arange(length, dtype=torch.float64, device=x.device)\n"
+    "    angle = torch.outer(time, 10000.0 ** (-pair / width))\n"
+    "    waves = torch.stack((angle.sin(), angle.cos()), -1).flatten(-2)\n"
+    "    return x + waves[:, :width].to(x.dtype)\n";
+
 static const char skipdrop_text[] =
     "\n\ndef drop_branch(x, p, training):\n"
     "    \"\"\"All of a sequence is dropped with probability p, in training."
@@ -371,6 +385,8 @@ void tb_py_helpers(tb_py *py, tb_buf *out)
         tb_buf_puts(out, skipdrop_text);
     if (py->uses & TB_PY_USES_ROPE)
         tb_buf_puts(out, rope_text);
+    if (py->uses & TB_PY_USES_SINUSOID)
+        tb_buf_puts(out, sinusoid_text);
     if (py->uses & TB_PY_USES_MHA)
         tb_buf_puts(out, mha_text);
 }

@@ -8,13 +8,22 @@
 /* Kinds that can be computed. */
 #define NORMS "layernorm rmsnorm scalenorm l2norm dyt derf"
 
-typedef enum tb_set_kind { SET_SIZE, SET_REAL, SET_FLAG, SET_NORM } tb_set_kind;
+typedef enum tb_set_kind {
+    SET_SIZE,
+    SET_REAL,
+    SET_FLAG,
+    SET_NORM,
+    SET_POSITIONS
+} tb_set_kind;
 
 typedef struct set_row {
     const char *key;
     tb_set_kind kind;
     size_t offset;
 } set_row;
+
+const char *const tb_positions_names[] = {"none", "learned", "sinusoidal",
+                                          "rope"};
 
 #define AT(field) offsetof(tb_settings, field)
 static const set_row rows[] = {
@@ -26,7 +35,7 @@ static const set_row rows[] = {
     {"dropout", SET_REAL, AT(dropout)},
     {"bias", SET_FLAG, AT(bias)},
     {"tied", SET_FLAG, AT(tied)},
-    {"positions", SET_FLAG, AT(positions)},
+    {"positions", SET_POSITIONS, AT(positions)},
 };
 #undef AT
 
@@ -38,25 +47,38 @@ static void *field(tb_settings *s, const set_row *row)
 static tb_status fold(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
                       const tb_expr *e, double *out)
 {
-    tb_consts c = {(double)s->depth,  (double)s->depth, __builtin_nan(""),
-                   __builtin_nan(""), (double)s->width, (double)s->heads};
+    double M = (double)(s->decoder_depth ? s->decoder_depth : s->depth);
+    tb_consts c = {(double)s->depth,  M,
+                   __builtin_nan(""), __builtin_nan(""),
+                   (double)s->width,  (double)s->heads};
     return tb_expr_fold(ctx, b, e, &c, NULL, NULL, out);
 }
 
 static tb_status set_flag(tb_ctx *ctx, const tb_block *b, const tb_setting *l,
                           int *out)
 {
-    static const char *const words[][2] = {{"false", "true"},
-                                           {"none", "learned"}};
+    static const char *const words[] = {"false", "true"};
     const char *word = l->value->kind == TB_EXPR_NAME ? l->value->name : NULL;
     if (*out >= 0)
         return TB_OK;
-    for (size_t i = 0; i < TB_LEN(words); i++)
-        for (int on = 0; on < 2; on++)
-            if (tb_streq(words[i][on], word))
-                return *out = on, TB_OK;
-    return tb_block_fail(ctx, b, l->value->pos, "%s: %s cannot be had yet",
-                         l->key, word ? word : "this");
+    for (int on = 0; on < 2; on++)
+        if (tb_streq(words[on], word))
+            return *out = on, TB_OK;
+    return tb_block_fail(ctx, b, l->value->pos, "%s: wanted true or false",
+                         l->key);
+}
+
+static tb_status set_positions(tb_ctx *ctx, const tb_block *b,
+                               const tb_setting *l, int *out)
+{
+    const char *word = l->value->kind == TB_EXPR_NAME ? l->value->name : NULL;
+    for (int i = 0; i < TB_POSITIONS_KINDS; i++)
+        if (tb_streq(tb_positions_names[i], word)) {
+            *out = *out < 0 ? i : *out;
+            return TB_OK;
+        }
+    return tb_block_fail(ctx, b, l->value->pos, "%s: wanted one of %s", l->key,
+                         tb_setting_kind_find(l->key)->words);
 }
 
 static tb_status set_norm(tb_ctx *ctx, const tb_block *b, const tb_setting *l,
@@ -138,6 +160,8 @@ static tb_status set_line(tb_ctx *ctx, const tb_block *b, const tb_setting *l,
             return set_flag(ctx, b, l, field(&s->s, &rows[i]));
         if (rows[i].kind == SET_NORM)
             return set_norm(ctx, b, l, s);
+        if (rows[i].kind == SET_POSITIONS)
+            return set_positions(ctx, b, l, field(&s->s, &rows[i]));
         return rows[i].kind == SET_REAL ? set_real(ctx, b, l, &rows[i], s)
                                         : set_size(ctx, b, l, &rows[i], s);
     }
@@ -177,8 +201,8 @@ static void defaults(tb_settings *s)
         s->dropout = 0;
     s->bias = s->bias < 0 ? 1 : s->bias;
     s->tied = s->tied < 0 ? 0 : s->tied;
-    s->causal = s->causal < 0 ? 1 : s->causal;
-    s->positions = s->positions < 0 ? 1 : s->positions;
+    s->causal = s->causal < 0 ? s->stack != TB_STACKS_ENCODER : s->causal;
+    s->positions = s->positions < 0 ? TB_POSITIONS_LEARNED : s->positions;
     s->uniform_attention = s->uniform_attention < 0 ? 0 : s->uniform_attention;
 }
 
@@ -195,12 +219,43 @@ static tb_status check(tb_ctx *ctx, const tb_settings *s)
     if (!(s->dropout < 1))
         return TB_FAIL(ctx, TB_ERR_ARG, "dropout: got %g, wanted 0 <= p < 1",
                        s->dropout);
+    if (s->classes && s->tied)
+        return TB_FAIL(ctx, TB_ERR_ARG,
+                       "tied: a head over %zu classes cannot be the embedding",
+                       s->classes);
     if (!tb_isfinite(s->eps))
         return TB_FAIL(ctx, TB_ERR_ARG, "eps: got %g, wanted 0 or more",
                        s->eps);
     if (!tb_op_norm(s->norm))
         return TB_FAIL(ctx, TB_ERR_ARG, "norm: got %s, wanted one of " NORMS,
                        s->norm);
+    return TB_OK;
+}
+
+size_t tb_settings_outputs(const tb_settings *s)
+{
+    return s->classes ? s->classes : s->vocab;
+}
+
+/* N and M; a model of one stack has one depth (ruling 7). */
+static tb_status stacks(tb_ctx *ctx, tb_sizes *out)
+{
+    tb_settings *s = &out->s;
+    bool both = s->stack == TB_STACKS_BOTH;
+    if (s->stack == TB_STACKS_ENCODER && s->causal == 1)
+        return TB_FAIL(ctx, TB_ERR_ARG,
+                       "mask: got causal, but the tokens of an encoder see "
+                       "each other");
+    if (s->decoder_depth && !both)
+        return TB_FAIL(ctx, TB_ERR_ARG,
+                       "decoder depth: got %zu for a model of one stack, which "
+                       "has one depth",
+                       s->decoder_depth);
+    s->depth = s->depth ? s->depth : 6;
+    if (both && !s->decoder_depth)
+        s->decoder_depth = s->depth;
+    out->N = (double)s->depth;
+    out->M = both ? (double)s->decoder_depth : out->N;
     return TB_OK;
 }
 
@@ -216,9 +271,8 @@ tb_status tb_sizes_resolve(tb_ctx *ctx, const tb_block *b,
     if (!(s->dropout >= 0) && s->dropout != unset.dropout)
         return TB_FAIL(ctx, TB_ERR_ARG, "dropout: got %g, wanted 0 <= p < 1",
                        s->dropout);
-    s->depth = s->depth ? s->depth : 6;
+    TB_TRY(stacks(ctx, out));
     s->width = s->width ? s->width : 64;
-    out->N = out->M = (double)s->depth;
     out->norm_from = s->norm ? TB_FROM_OPTION : TB_FROM_DEFAULT;
     out->eps_from = s->eps >= 0 ? TB_FROM_OPTION : TB_FROM_DEFAULT;
     TB_TRY(set_lines(ctx, b, true, out));

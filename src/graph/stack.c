@@ -3,8 +3,12 @@
  * the expression of eval. */
 #include "graph/build.h"
 
-static const char prelude_text[] = "attn(x) = o(mha(q(x), k(x), v(x)))\n"
-                                   "ffn(x) = down(gelu(up(x)))\n";
+/* What attn and ffn are where the text does not say; with rotary positions
+ * the first line is the second. */
+static const char attn_plain[] = "attn(x) = o(mha(q(x), k(x), v(x)))\n";
+static const char attn_rope[] =
+    "attn(x) = o(mha(rope(q(x)), rope(k(x)), v(x)))\n";
+static const char ffn_text[] = "ffn(x) = down(gelu(up(x)))\n";
 
 tb_status tb_build_begin(tb_builder *b, tb_ctx *ctx, tb_arena *arena,
                          const tb_block *block, const tb_sizes *sizes)
@@ -31,8 +35,12 @@ static tb_status with_prelude(tb_builder *b,
                               tb_status (*fn)(tb_builder *, void *), void *arg)
 {
     tb_block *prelude;
-    TB_TRY(tb_block_parse(b->ctx, "prelude", prelude_text,
-                          sizeof prelude_text - 1, TB_PARSE_BLOCK, &prelude));
+    bool rope = b->sizes->s.positions == TB_POSITIONS_ROPE;
+    char text[256];
+    size_t n = tb_format(text, sizeof text, "%s%s",
+                         rope ? attn_rope : attn_plain, ffn_text);
+    TB_TRY(
+        tb_block_parse(b->ctx, "prelude", text, n, TB_PARSE_BLOCK, &prelude));
     b->prelude = prelude;
     tb_status s = fn(b, arg);
     tb_block_destroy(b->ctx, prelude);
@@ -130,6 +138,19 @@ static tb_status embedding(tb_builder *b, const char *name, size_t rows,
                           NULL, (tb_pos){0, 0}, node);
 }
 
+/* Learned or sinusoidal positions, added to x. */
+static tb_status positions(tb_builder *b, int *x)
+{
+    tb_pos none = {0, 0};
+    int in[2] = {*x, -1};
+    if (b->sizes->s.positions == TB_POSITIONS_SINUSOIDAL)
+        return tb_build_node(b, &tb_op_sinusoid, in, 1, NULL, none, x);
+    if (b->sizes->s.positions != TB_POSITIONS_LEARNED)
+        return TB_OK;
+    TB_TRY(embedding(b, "embed.position", b->sizes->s.context, &in[1]));
+    return tb_build_node(b, &tb_op_position, in, 2, NULL, none, x);
+}
+
 static tb_status embed_tokens(tb_builder *b, int *x)
 {
     const tb_settings *s = &b->sizes->s;
@@ -143,12 +164,7 @@ static tb_status embed_tokens(tb_builder *b, int *x)
     in[1] = table;
     TB_TRY(tb_build_node(b, &tb_op_embed, in, 2, NULL, none, x));
     b->g->nodes[*x].dim = (tb_dim){1, 0};
-    if (s->positions) {
-        TB_TRY(embedding(b, "embed.position", s->context, &table));
-        in[0] = *x;
-        in[1] = table;
-        TB_TRY(tb_build_node(b, &tb_op_position, in, 2, NULL, none, x));
-    }
+    TB_TRY(positions(b, x));
     if (s->dropout > 0) {
         tb_attr p = {NULL, s->dropout, NULL};
         TB_TRY(tb_build_node(b, &tb_op_drop, x, 1, &p, none, x));
@@ -271,13 +287,14 @@ tb_status tb_graph_layer(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
 static tb_status head(tb_builder *b, int x, int *logits)
 {
     const tb_settings *s = &b->sizes->s;
-    tb_shape shape = {TB_SHAPE_MATRIX, s->width, s->vocab};
+    size_t outputs = tb_settings_outputs(s);
+    tb_shape shape = {TB_SHAPE_MATRIX, s->width, outputs};
     int in[2] = {x, -1};
     if (s->tied)
         TB_TRY(embedding(b, "embed.token", s->vocab, &in[1]));
     else
         TB_TRY(tb_build_param(b, "head", "weight", TB_ROLE_MATRIX, shape,
-                              (tb_dim){0, (double)s->vocab}, NULL,
+                              (tb_dim){0, (double)outputs}, NULL,
                               (tb_pos){0, 0}, &in[1]));
     return tb_build_node(b, &tb_op_linear, in, 2, NULL, (tb_pos){0, 0}, logits);
 }

@@ -174,7 +174,7 @@ static void place_saved(const tb_model *m, tb_bound *b, tb_slab *s)
 
 static void place_rest(const tb_model *m, tb_bound *b, tb_slab *s)
 {
-    tb_shape logits = {TB_SHAPE_STREAM, m->sizes.s.vocab, 1};
+    tb_shape logits = {TB_SHAPE_STREAM, tb_settings_outputs(&m->sizes.s), 1};
     size_t one = tb_dtype_size(m->dtype);
     b->logits = take_value(m, b, s, logits);
     b->loss = tb_slab_take(s, 1, one);
@@ -228,7 +228,8 @@ static tb_status check_sizes(const tb_model *m, size_t batch, size_t time)
         return TB_FAIL(m->ctx, TB_ERR_ARG,
                        "batch x time: got %zu x %zu, wanted 1 or more of each",
                        batch, time);
-    if (m->sizes.s.positions && time > m->sizes.s.context)
+    if (m->sizes.s.positions == TB_POSITIONS_LEARNED &&
+        time > m->sizes.s.context)
         return TB_FAIL(m->ctx, TB_ERR_ARG,
                        "time: got %zu, but the model has %zu positions", time,
                        m->sizes.s.context);

@@ -282,6 +282,9 @@ static tb_status build(tb_model *m, const tb_settings *given)
 {
     TB_TRY(tb_sizes_resolve(m->ctx, m->block, given, &m->sizes));
     TB_TRY(own_strings(m));
+    if (m->sizes.s.stack == TB_STACKS_BOTH)
+        return TB_FAIL(m->ctx, TB_ERR_ARG,
+                       "stack: encoder-decoder cannot be had yet");
     TB_TRY(build_graphs(m));
     TB_TRY(join_parts(m));
     return build_views(m);

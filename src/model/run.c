@@ -10,17 +10,17 @@ static tb_status need_bound(const tb_model *m)
     return TB_FAIL(m->ctx, TB_ERR_ARG, "model: not bound to a batch size yet");
 }
 
-/* Ids beyond the vocabulary would be read beyond the table. */
+/* Ids from `many` on would be read beyond the table. */
 static tb_status check_ids(tb_model *m, const char *what, const int32_t *ids,
-                           bool may_be_absent)
+                           size_t many, bool may_be_absent)
 {
-    size_t n = m->bound->batch * m->bound->time, vocab = m->sizes.s.vocab;
+    size_t n = m->bound->batch * m->bound->time;
     for (size_t i = 0; ids && i < n; i++) {
         bool absent = ids[i] < 0 && may_be_absent;
-        if (!absent && (ids[i] < 0 || (size_t)ids[i] >= vocab))
+        if (!absent && (ids[i] < 0 || (size_t)ids[i] >= many))
             return TB_FAIL(m->ctx, TB_ERR_INPUT,
                            "%s: got id %d at row %zu, wanted 0 to %zu", what,
-                           (int)ids[i], i + 1, vocab - 1);
+                           (int)ids[i], i + 1, many - 1);
     }
     return TB_OK;
 }
@@ -61,8 +61,10 @@ tb_status tb_model_run(tb_model *m, size_t l, const tb_batch *batch,
 tb_status tb_model_forward(tb_model *m, const tb_batch *batch, double *loss)
 {
     TB_TRY(need_bound(m));
-    TB_TRY(check_ids(m, "tokens", batch->tokens, false));
-    TB_TRY(check_ids(m, "targets", batch->targets, true));
+    const tb_settings *s = &m->sizes.s;
+    TB_TRY(check_ids(m, "tokens", batch->tokens, s->vocab, false));
+    TB_TRY(
+        check_ids(m, "targets", batch->targets, tb_settings_outputs(s), true));
     m->bound->ran = false;
     for (size_t p = 0; p < m->sizes.s.depth + 2; p++) {
         tb_run r;
@@ -200,7 +202,8 @@ const char *tb_model_first_nonfinite(tb_model *m)
             if (k->nonfinite(stream_bytes(m, s) / one,
                              m->bound->level[l * m->nstreams + s]))
                 return m->parts[l].scope;
-    size_t n = m->bound->batch * m->bound->time * m->sizes.s.vocab;
+    size_t n =
+        m->bound->batch * m->bound->time * tb_settings_outputs(&m->sizes.s);
     bool bad =
         k->nonfinite(n, m->bound->logits) || k->nonfinite(1, m->bound->loss);
     return bad ? m->parts[depth + 1].scope : NULL;

@@ -233,6 +233,7 @@ typedef enum tb_variance {
  * sum, mean   x: of everything; scalar               -
  * embed       tokens table[V,w]                      -
  * position    x table[T_max,w]: x[b,t,:] + table[t]  -
+ * sinusoid    x                                      -
  * drop        x                                      p (0: not in the graph)
  * skipdrop    x: whole sequences                     p
  * stop        x                                      -        (alias)
@@ -278,6 +279,7 @@ typedef enum tb_variance {
     X(mean)                                                                    \
     X(embed)                                                                   \
     X(position)                                                                \
+    X(sinusoid)                                                                \
     X(drop)                                                                    \
     X(skipdrop)                                                                \
     X(stop)                                                                    \

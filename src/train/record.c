@@ -18,6 +18,15 @@ static void write_seed(uint64_t seed, const char *key, tb_json *j)
     tb_json_string(j, key, text);
 }
 
+/* true and false are the two that there were first. */
+static void write_positions(int kind, const char *key, tb_json *j)
+{
+    if (kind == TB_POSITIONS_NONE || kind == TB_POSITIONS_LEARNED)
+        tb_json_bool(j, key, kind == TB_POSITIONS_LEARNED);
+    else
+        tb_json_string(j, key, tb_positions_names[kind]);
+}
+
 static void write_row(const tb_setting_row *r, const tb_train_spec *s,
                       tb_json *j)
 {
@@ -33,6 +42,9 @@ static void write_row(const tb_setting_row *r, const tb_train_spec *s,
         break;
     case TB_SETTING_FLAG:
         tb_json_bool(j, r->key, *(const int *)p != 0);
+        break;
+    case TB_SETTING_POSITIONS:
+        write_positions(*(const int *)p, r->key, j);
         break;
     case TB_SETTING_TEXT:
         tb_json_string(j, r->key, *(const char *const *)p);
@@ -132,6 +144,16 @@ static tb_status read_flag(const reader *r, const char *key, int *out)
     return TB_OK;
 }
 
+static tb_status read_positions(const reader *r, const char *key, int *out)
+{
+    size_t kind = 0;
+    if (tb_config_what(r->c, key) != TB_CONFIG_STRING)
+        return read_flag(r, key, out);
+    TB_TRY(read_word(r, key, tb_positions_names, TB_POSITIONS_KINDS, &kind));
+    *out = (int)kind;
+    return TB_OK;
+}
+
 static tb_status read_text(const reader *r, const char *key, const char **out)
 {
     TB_TRY(tb_config_string_or(r->c, key, NULL, out));
@@ -164,6 +186,8 @@ static tb_status read_row(const reader *r, const tb_setting_row *row,
         return tb_config_number(r->c, row->key, p);
     case TB_SETTING_FLAG:
         return read_flag(r, row->key, p);
+    case TB_SETTING_POSITIONS:
+        return read_positions(r, row->key, p);
     case TB_SETTING_TEXT:
         return read_text(r, row->key, p);
     case TB_SETTING_SEED:

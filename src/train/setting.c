@@ -26,7 +26,7 @@ const tb_setting_row tb_setting_rows[] = {
     MODEL(bias, FLAG),
     MODEL(tied, FLAG),
     MODEL(causal, FLAG),
-    MODEL(positions, FLAG),
+    MODEL(positions, POSITIONS),
     MODEL(uniform_attention, FLAG),
     MODEL(init, TEXT),
     TRAIN(batch, SIZE, false),
@@ -78,6 +78,7 @@ bool tb_setting_is_set(const tb_setting_row *r, const tb_train_spec *s)
     case TB_SETTING_REAL: /* nan is set: it is refused, not replaced */
         return !(*(const double *)p < 0);
     case TB_SETTING_FLAG:
+    case TB_SETTING_POSITIONS:
         return *(const int *)p >= 0;
     case TB_SETTING_TEXT:
         return *(const char *const *)p != NULL;
@@ -98,6 +99,7 @@ static size_t bytes_of(tb_setting_kind k)
         [TB_SETTING_COUNT] = sizeof(size_t),
         [TB_SETTING_REAL] = sizeof(double),
         [TB_SETTING_FLAG] = sizeof(int),
+        [TB_SETTING_POSITIONS] = sizeof(int),
         [TB_SETTING_TEXT] = sizeof(const char *),
         [TB_SETTING_SEED] = sizeof(uint64_t),
         [TB_SETTING_SCHEDULE] = sizeof(tb_schedule),
@@ -139,6 +141,8 @@ const char *tb_setting_text(const tb_setting_row *r, const tb_train_spec *s,
         return out;
     case TB_SETTING_FLAG:
         return *(const int *)p ? "on" : "off";
+    case TB_SETTING_POSITIONS:
+        return tb_positions_names[*(const int *)p];
     case TB_SETTING_TEXT:
         word = *(const char *const *)p;
         tb_format(out, TB_SETTING_CHARS, "%.100s", word ? word : "nothing");

@@ -8,14 +8,15 @@
 #include "tollbooth/train.h"
 
 typedef enum tb_setting_kind {
-    TB_SETTING_SIZE,     /* size_t, 0 unset */
-    TB_SETTING_COUNT,    /* size_t, SIZE_MAX unset */
-    TB_SETTING_REAL,     /* double, < 0 unset */
-    TB_SETTING_FLAG,     /* int, < 0 unset */
-    TB_SETTING_TEXT,     /* const char *, NULL unset */
-    TB_SETTING_SEED,     /* uint64_t, TB_SEED_UNSET */
-    TB_SETTING_SCHEDULE, /* tb_schedule */
-    TB_SETTING_DTYPE     /* tb_dtype, TB_F32 unset */
+    TB_SETTING_SIZE,      /* size_t, 0 unset */
+    TB_SETTING_COUNT,     /* size_t, SIZE_MAX unset */
+    TB_SETTING_REAL,      /* double, < 0 unset */
+    TB_SETTING_FLAG,      /* int, < 0 unset */
+    TB_SETTING_POSITIONS, /* tb_positions, < 0 unset */
+    TB_SETTING_TEXT,      /* const char *, NULL unset */
+    TB_SETTING_SEED,      /* uint64_t, TB_SEED_UNSET */
+    TB_SETTING_SCHEDULE,  /* tb_schedule */
+    TB_SETTING_DTYPE      /* tb_dtype, TB_F32 unset */
 } tb_setting_kind;
 
 typedef struct tb_setting_row {

@@ -916,6 +916,31 @@ TB_TEST(token_outside_the_vocabulary)
     TB_CHECK(T, ((double *)b.g[0])[3] == 0 && ((double *)b.g[0])[6] == 0);
 }
 
+/* sin and cos of t, then of t/100, side by side. */
+TB_TEST(sinusoid_at_width_4)
+{
+    const variant v = {
+        .op = "sinusoid", .batch = 1, .time = 3, .nin = 1, .in = {STREAM(4)}};
+    const double want[] = {0,
+                           1,
+                           0,
+                           1,
+                           0.8414709848078965,
+                           0.5403023058681398,
+                           0.009999833334166664,
+                           0.9999500004166653,
+                           0.9092974268256817,
+                           -0.4161468365471424,
+                           0.01999866669333308,
+                           0.9998000066665778};
+    bed b;
+    TB_REQUIRE(T, bed_open(T, &b, &v, TB_F64));
+    bed_set_all(&b, b.x[0], b.n[0], 0);
+    bed_fwd(&b);
+    for (size_t i = 0; i < TB_LEN(want); i++)
+        TB_NEAR(T, ((double *)b.y)[i], want[i], 1e-15);
+}
+
 TB_TEST(time_beyond_the_position_table)
 {
     const variant v = {.op = "position",

@@ -188,6 +188,10 @@ TEXTS = {
               "x = x + F(norm(x))", {"kv_heads": 2}),
     "bare": ("x = x + F(norm(x))", {"bias": 0, "positions": 0, "tied": 1,
                                     "causal": 0, "eps": 1e-6}),
+    "sinusoidal": ("x = x + F(norm(x))\nmodel: positions = sinusoidal", {}),
+    "odd-sinusoidal": ("x = x + F(norm(x))\nmodel: positions = sinusoidal",
+                       {"width": 15, "heads": 3, "kv_heads": 3}),
+    "rope-setting": ("x = x + F(norm(x))\nmodel: positions = rope", {}),
     "long-constants": (
         "x = x + scalar(1 - (2*(l - 1) + k - 1 - 4*floor((2*(l - 1) + k - 1)"
         "/4)))*F(norm(x)) * (1 - (2*(N - 1) + k - 1 - 4*floor((2*(N - 1) + k"

@@ -589,10 +589,6 @@ TB_TEST(settings)
     TB_CHECK(T, c.sizes.s.ffn == 256 && c.sizes.s.heads == 8 &&
                     c.sizes.s.kv_heads == 2);
     gr_close(T->ctx, &c);
-    refused(T, "x = F(x)\nmodel: positions = rope",
-            "2:20: positions: rope cannot be had yet\n"
-            "    model: positions = rope\n"
-            "                       ^");
     refused(T, "x = F(x)\nmodel: activation = relu",
             "2:8: activation: this setting has no effect yet\n"
             "    model: activation = relu\n"
@@ -605,6 +601,61 @@ TB_TEST(settings)
             "           ^");
     refused(T, "x = F(x)\nmodel: dropout = 1",
             "dropout: got 1, wanted 0 <= p < 1");
+}
+
+TB_TEST(kinds_of_positions)
+{
+    tb_settings s = unset;
+    gr_check(T, "x = F(x)\nmodel: positions = sinusoidal", NULL, GR_STEM, 1,
+             gr_ops, "embed sinusoid");
+    s.positions = TB_POSITIONS_NONE;
+    gr_check(T, "x = F(x)\nmodel: positions = sinusoidal", &s, GR_STEM, 1,
+             gr_ops, "embed");
+    gr_check(T, "x = F(x)\nmodel: positions = rope", NULL, GR_STEM, 1, gr_ops,
+             "embed");
+    gr_check(T, "x = F(x)\nmodel: positions = rope", NULL, GR_LAYER, 1, gr_ops,
+             "linear rope linear rope linear mha linear branch linear gelu "
+             "linear branch");
+    /* an attn of one's own says rope itself */
+    gr_check(T, "attn(x) = v(x)\nx = F(x)\nmodel: positions = rope", NULL,
+             GR_LAYER, 1, gr_ops, "linear branch linear gelu linear branch");
+}
+
+TB_TEST(one_stack_or_two)
+{
+    tb_settings s = unset;
+    gr_case c;
+    s.depth = 3;
+    s.stack = TB_STACKS_ENCODER;
+    TB_OKAY(T, gr_open(T->ctx, &c, "x = F(x)", &s, GR_LAYER, 1));
+    TB_CHECK(T, c.sizes.N == 3 && c.sizes.M == 3 && !c.sizes.s.causal);
+    gr_close(T->ctx, &c);
+    s.causal = 1;
+    gr_refused(T, "x = F(x)", &s, GR_LAYER,
+               "mask: got causal, but the tokens of an encoder see each other");
+    s.causal = -1;
+    s.decoder_depth = 5;
+    gr_refused(T, "x = F(x)", &s, GR_LAYER,
+               "decoder depth: got 5 for a model of one stack, which has one "
+               "depth");
+    s.stack = TB_STACKS_BOTH;
+    TB_OKAY(T, gr_open(T->ctx, &c, "x = F(x)\nmodel: ffn = M + N", &s, GR_LAYER,
+                       1));
+    TB_CHECK(T, c.sizes.N == 3 && c.sizes.M == 5 && c.sizes.s.ffn == 8);
+    gr_close(T->ctx, &c);
+}
+
+TB_TEST(a_head_over_classes)
+{
+    tb_settings s = unset;
+    gr_case c;
+    s.classes = 7;
+    TB_OKAY(T, gr_open(T->ctx, &c, "x = F(x)", &s, GR_TAIL, 1));
+    TB_CHECK(T, c.g->params[c.g->nparams - 1].shape.height == 7);
+    gr_close(T->ctx, &c);
+    s.tied = 1;
+    gr_refused(T, "x = F(x)", &s, GR_TAIL,
+               "tied: a head over 7 classes cannot be the embedding");
 }
 
 /* --- rulings 7 and 8 --------------------------------------------------------
