@@ -79,12 +79,20 @@ static void on_step(void *user, const tb_train_step *s)
     progress_show(&w->bar, s->step, s->steps, s->seconds_left, text);
 }
 
+static void on_ended(void *user, size_t step, const tb_train_layer *rows,
+                     size_t n)
+{
+    watcher *w = user;
+    layers_keep(&w->run->layers, step, rows, n);
+    w->forgot |= w->run->layers.forgot;
+}
+
 static tb_status train_run(comparison *c, size_t i)
 {
     compare_run *r = &c->runs[i];
     tb_train_spec t = c->spec;
     watcher w = {.run = r};
-    tb_train_observer obs = {NULL, on_step, NULL, &w};
+    tb_train_observer obs = {NULL, on_step, NULL, &w, on_ended};
     char label[120];
     snprintf(label, sizeof label, "%zu/%zu %.40s N=%zu %s", i + 1, c->nruns,
              r->name, r->depth, r->warmup ? "warm-up" : "no warm-up");
@@ -151,7 +159,7 @@ static tb_status seconds_per_step(comparison *c, size_t depth, double *out)
     for (size_t b = 0; b < c->nblocks; b++) {
         tb_train_spec t = c->spec;
         stopwatch w = {0, 0};
-        tb_train_observer obs = {NULL, on_timed_step, NULL, &w};
+        tb_train_observer obs = {NULL, on_timed_step, NULL, &w, NULL};
         tb_train_result r;
         t.settings.depth = depth;
         t.steps = 20;
@@ -255,6 +263,7 @@ static void release(comparison *c)
         free(r->train.loss);
         free(r->val.step);
         free(r->val.loss);
+        layers_free(&r->layers);
     }
     for (size_t i = 0; i < c->nflows && c->flows; i++)
         tb_flow_free(c->ctx, c->flows[i]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tollbooth train: a decoder language model on a text. */
 #include "progress.h"
+#include "train_layers.h"
 #include "train_opts.h"
 
 #include <errno.h>
@@ -28,6 +29,7 @@ static const opt_usage usage = {
 typedef struct printer {
     progress bar;
     bool json, groups_shown;
+    run_layers layers;
     int failed; /* errno of the first line that could not be written */
     tb_ctx *ctx;
 } printer;
@@ -101,6 +103,19 @@ static void print_groups(const tb_train_step *s)
     }
 }
 
+/* A model that knows nothing yet should guess about evenly. */
+static void look_at_first(const tb_train_step *s)
+{
+    char loss[TB_SHOW_CHARS], even[TB_SHOW_CHARS], times[TB_SHOW_CHARS];
+    if (s->step == 1 && s->loss > 1.1 * s->uniform_loss)
+        fprintf(stderr,
+                "first loss %s, %s times that of even guesses (ln of the "
+                "vocabulary, %s): large initial weights, or no final norm\n",
+                tb_show_number(s->loss, loss),
+                tb_show_number(s->loss / s->uniform_loss, times),
+                tb_show_number(s->uniform_loss, even));
+}
+
 static void on_step(void *user, const tb_train_step *s)
 {
     printer *p = user;
@@ -110,6 +125,7 @@ static void on_step(void *user, const tb_train_step *s)
     else if (!p->groups_shown)
         print_groups(s);
     p->groups_shown = true;
+    look_at_first(s);
     step_text(s, text);
     progress_show(&p->bar, s->step, s->steps, s->seconds_left, text);
 }
@@ -128,6 +144,7 @@ static void done_json(printer *p, const tb_train_result *r, const char *out)
     tb_json_number(j, "val_loss", r->val_loss);
     tb_json_number(j, "tokens_per_s", r->tokens_per_s);
     tb_json_string(j, "out", out);
+    ending_json(r, &p->layers, j);
     if (r->end == TB_TRAIN_DIVERGED) {
         tb_json_int(j, "diverged_at", (int64_t)r->bad_step);
         tb_json_string(j, "where", r->bad_where);
@@ -136,6 +153,24 @@ static void done_json(printer *p, const tb_train_result *r, const char *out)
     tb_json_end(j);
     line_out(p, tb_json_text(j));
     tb_json_destroy(j);
+}
+
+static void on_ended(void *user, size_t step, const tb_train_layer *rows,
+                     size_t n)
+{
+    printer *p = user;
+    layers_keep(&p->layers, step, rows, n);
+}
+
+/* Also of a run that diverged: where its gradient was longest. */
+static void largest_text(const printer *p)
+{
+    const kept_layer *most = layers_largest(&p->layers);
+    char norm[TB_SHOW_CHARS];
+    if (most)
+        printf("largest gradient at update %zu: %s, length %s\n",
+               p->layers.step, most->weight,
+               tb_show_number(most->grad_norm, norm));
 }
 
 static void done_text(const tb_train_result *r, const char *out)
@@ -149,6 +184,8 @@ static void done_text(const tb_train_result *r, const char *out)
     if (!isnan(r->val_loss))
         printf(", validation %s nats per token", val);
     printf(r->tokens_per_s > 0 ? ", %s tokens/s\n" : "\n", rate);
+    printf("%s, decided at update %zu\n", tb_train_status(r),
+           tb_train_decided(r));
     if (out)
         printf("saved in %s\n", out);
 }
@@ -157,13 +194,15 @@ static int run(tb_ctx *ctx, const tb_block *b, const tb_train_spec *spec,
                printer *p)
 {
     tb_train_result r = {.val_loss = (double)NAN};
-    tb_train_observer obs = {on_begin, on_step, NULL, p};
+    tb_train_observer obs = {on_begin, on_step, NULL, p, on_ended};
     progress_begin(&p->bar, "train", false);
     tb_status s = tb_train(ctx, b, spec, &obs, &r);
     progress_end(&p->bar);
     bool ended = s == TB_OK || s == TB_ERR_DIVERGED || s == TB_INTERRUPTED;
     if (ended && p->json && !p->failed)
         done_json(p, &r, spec->out);
+    if (ended && !p->json && !p->failed)
+        largest_text(p);
     if (p->failed) {
         fprintf(stderr, "tollbooth: standard output: %s\n",
                 strerror(p->failed));
@@ -218,6 +257,7 @@ int cmd_train(tb_ctx *ctx, int argc, char **argv)
     signal(SIGPIPE, SIG_IGN); /* line_out stops the run and saves it */
     tb_ctx_exact(ctx, exact);
     int code = run(ctx, b, &t, &p);
+    layers_free(&p.layers);
     if (b)
         tb_block_destroy(ctx, b);
     return code;

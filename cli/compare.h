@@ -4,6 +4,7 @@
 #define TB_CLI_COMPARE_H
 
 #include "tollbooth/train.h"
+#include "train_layers.h"
 #include "train_opts.h"
 
 /** A loss curve that grows. */
@@ -19,6 +20,7 @@ typedef struct compare_run {
     uint64_t seed;
     tb_train_result result;
     bool diverged;
+    run_layers layers;
     curve_points train, val;
     const tb_flow *flow; /* at init, shared by the warm-ups and seeds */
 } compare_run;

@@ -109,6 +109,7 @@ static void run_json(const comparison *c, const compare_run *r, tb_json *j)
     tb_json_number(j, "val_loss", r->result.val_loss);
     tb_json_bool(j, "diverged", r->diverged);
     tb_json_bool(j, "plateau", r->result.plateau);
+    ending_json(&r->result, &r->layers, j);
     if (r->diverged) {
         tb_json_int(j, "diverged_at", (int64_t)r->result.bad_step);
         tb_json_string(j, "where", r->result.bad_where);

@@ -81,6 +81,7 @@ typedef struct tb_train_group {
 typedef struct tb_train_step {
     size_t step, steps;     /* from 1 */
     double loss, lr;        /* loss of the batch before the update */
+    double uniform_loss;    /* ln of the vocabulary: every token as likely */
     double grad_norm;       /* before clipping */
     double grad_norm_after; /* the same number if nothing was clipped */
     bool clipped;
@@ -93,6 +94,14 @@ typedef struct tb_train_step {
     double val_loss;
 } tb_train_step;
 
+/** The longest weight gradient of one block, before clipping. What lies below
+ * the first block and above the last is a row of its own with layer 0. */
+typedef struct tb_train_layer {
+    size_t layer;       /* from 1 */
+    const char *weight; /* "layers.0.ffn.up.weight" */
+    double grad_norm;
+} tb_train_layer;
+
 /** Each may be NULL. */
 typedef struct tb_train_observer {
     void (*begin)(void *user, const char *json); /* header line: settings,
@@ -100,6 +109,11 @@ typedef struct tb_train_observer {
     void (*step)(void *user, const tb_train_step *s);
     void (*saved)(void *user, size_t step, const char *dir);
     void *user;
+    /* once, after the last update or where the run diverged: the gradients of
+       `step`, the last one with a backward pass; not called if there was none
+     */
+    void (*ended)(void *user, size_t step, const tb_train_layer *rows,
+                  size_t n);
 } tb_train_observer;
 
 typedef enum tb_train_end {
@@ -115,6 +129,8 @@ typedef struct tb_train_result {
     size_t steps;          /* updates made, those before a resume included */
     double loss, val_loss; /* last ones; nan: none */
     double best_val_loss;  /* nan: none */
+    double first_loss;     /* of step 1, also of a resumed run; nan: none */
+    double uniform_loss;   /* ln of the vocabulary: every token as likely */
     size_t best_step;
     double tokens_per_s;
     size_t parameters;
@@ -126,6 +142,12 @@ typedef struct tb_train_result {
                                        layers.4.ffn.up.weight" */
     size_t good_step;               /* of the last saved checkpoint; 0: none */
 } tb_train_result;
+
+/** tb_train_status - "ok", "plateau", "diverged" or "interrupted". */
+const char *tb_train_status(const tb_train_result *r);
+/** tb_train_decided - the update at which that was decided: bad_step of a run
+ * that diverged, the last one of any other. */
+size_t tb_train_decided(const tb_train_result *r);
 
 /**
  * tb_train - run it. `block` may be NULL with resume (the folder knows).

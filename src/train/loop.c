@@ -16,6 +16,7 @@ typedef struct loop {
     tb_train_result *r;
     tb_train_step step; /* being made */
     tb_update update;
+    size_t measured;        /* step of the gradients that the optimizer holds */
     double seconds[RECENT]; /* of the last updates, a ring */
     size_t done;            /* updates of this call */
     double spent;           /* in them */
@@ -31,6 +32,11 @@ static double now(void)
 static size_t tokens_of_step(const tb_trainer *t)
 {
     return t->spec.batch * t->spec.settings.context;
+}
+
+static double uniform_loss(const tb_trainer *t)
+{
+    return tb_log((double)t->model->sizes.s.vocab);
 }
 
 /* --- divergence -------------------------------------------------------------
@@ -104,6 +110,7 @@ static tb_status learn(loop *l)
     TB_TRY(tb_model_forward(t->model, &b, &l->step.loss));
     TB_TRY(check_loss(l));
     TB_TRY(tb_model_backward(t->model, &b, t->optimizer->grads));
+    l->measured = step;
     tb_status status =
         tb_optimizer_step(t->optimizer, &adam, step, l->step.lr, &l->update);
     l->step.grad_norm = l->update.grad_norm;
@@ -143,6 +150,7 @@ static tb_status one_step(loop *l)
     l->step = (tb_train_step){.step = t->progress.step + 1,
                               .steps = s->steps,
                               .loss = nan,
+                              .uniform_loss = uniform_loss(t),
                               .grad_norm = nan};
     l->update = (tb_update){0};
     l->step.lr =
@@ -244,6 +252,8 @@ static void fill_result(const loop *l, tb_train_result *r)
     r->val_loss = p->val_loss;
     r->best_val_loss = p->best_val_loss;
     r->best_step = p->best_step;
+    r->first_loss = p->step ? p->first_loss : r->loss;
+    r->uniform_loss = uniform_loss(t);
     r->parameters = t->model->nparameters;
     r->good_step = t->saved;
     r->plateau = p->step == t->spec.steps && tb_progress_plateau(p, p->step);
@@ -252,12 +262,49 @@ static void fill_result(const loop *l, tb_train_result *r)
             (double)tokens_of_step(t) * (double)l->done / l->spent;
 }
 
+const char *tb_train_status(const tb_train_result *r)
+{
+    switch (r->end) {
+    case TB_TRAIN_DIVERGED:
+        return "diverged";
+    case TB_TRAIN_INTERRUPTED:
+        return "interrupted";
+    case TB_TRAIN_DONE:
+        break;
+    }
+    return r->plateau ? "plateau" : "ok";
+}
+
+size_t tb_train_decided(const tb_train_result *r)
+{
+    return r->end == TB_TRAIN_DIVERGED ? r->bad_step : r->steps;
+}
+
+/* Where the gradient was when the run ended, block by block. */
+static tb_status tell_layers(const loop *l)
+{
+    const tb_optimizer *o = l->t->optimizer;
+    if (!l->obs || !l->obs->ended || !l->measured)
+        return TB_OK;
+    tb_train_layer *rows = tb_alloc(l->t->ctx, o->nviews, sizeof *rows);
+    if (!rows)
+        return TB_ERR_MEMORY;
+    size_t n = tb_optimizer_layers(o, rows);
+    l->obs->ended(l->obs->user, l->measured, rows, n);
+    tb_free(l->t->ctx, rows);
+    return TB_OK;
+}
+
 tb_status tb_trainer_run(tb_trainer *t, const tb_train_observer *obs,
                          tb_train_result *result)
 {
     loop l = {.t = t, .obs = obs, .r = result};
     tb_status s = run(&l);
     fill_result(&l, result);
+    if (s == TB_OK || s == TB_ERR_DIVERGED) {
+        tb_status told = tell_layers(&l);
+        s = s == TB_OK ? told : s;
+    }
     return s;
 }
 

@@ -279,6 +279,33 @@ void tb_optimizer_report(const tb_optimizer *o, tb_update *u)
     u->weight_norm = length_of(weight);
 }
 
+/* Views of one layer stand side by side; "encoder." and "decoder." keep the
+ * layers of two stacks apart. */
+static bool same_layer(const tb_view *a, const tb_view *b)
+{
+    return a->layer == b->layer && (a->layer == 0 || a->name[0] == b->name[0]);
+}
+
+size_t tb_optimizer_layers(const tb_optimizer *o, tb_train_layer *rows)
+{
+    size_t n = 0;
+    const tb_view *before = NULL;
+    for (size_t i = 0; i < o->npieces;) {
+        const tb_view *v = &o->views[o->pieces[i].view];
+        length l = {0, 0};
+        for (; i < o->npieces && &o->views[o->pieces[i].view] == v; i++)
+            length_add(&l, o->pieces[i].grad);
+        if (!before || !same_layer(before, v))
+            rows[n++] = (tb_train_layer){v->layer, v->name, -1};
+        before = v;
+        if (!(length_of(l) <= rows[n - 1].grad_norm)) {
+            rows[n - 1].weight = v->name;
+            rows[n - 1].grad_norm = length_of(l);
+        }
+    }
+    return n;
+}
+
 static const tb_view *bad_weight(const tb_optimizer *o)
 {
     for (size_t i = 0; i < o->npieces; i++)

@@ -67,6 +67,10 @@ void tb_optimizer_destroy(tb_optimizer *o); /* NULL is fine */
 tb_status tb_optimizer_step(tb_optimizer *o, const tb_adam *p, size_t t,
                             double lr, tb_update *out);
 
+/** tb_optimizer_layers - what the last update measured, one row per run of
+ * views of one layer, in their order; rows [nviews]. */
+size_t tb_optimizer_layers(const tb_optimizer *o, tb_train_layer *rows);
+
 /** tb_optimizer_report - groups and lengths of the last update; before the
  * first one the table of groups with lengths of 0. */
 void tb_optimizer_report(const tb_optimizer *o, tb_update *u);
