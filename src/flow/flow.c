@@ -13,8 +13,10 @@ typedef struct walk {
     const tb_kern *k;
     tb_flow *f;
     const tb_batch *batch;
-    size_t n;           /* elements of a vector */
-    size_t nx;          /* of one stream of it */
+    size_t n;  /* elements of a vector */
+    size_t nx; /* of one stream of it */
+    size_t nstreams;
+    tb_layers layers;   /* those below the tail */
     void *total, *lane; /* at the boundary reached so far */
     void *next, *local, *tmp;
     void *grads; /* of the parameters, or NULL */
@@ -114,19 +116,19 @@ static tb_status tolls_between(walk *w, const tb_run *run, const tb_graph *g,
 static void pieces(const walk *w, void *vector, void **out)
 {
     size_t bytes = w->nx * tb_dtype_size(w->m->dtype);
-    for (size_t i = 0; i < w->m->nstreams; i++)
+    for (size_t i = 0; i < w->nstreams; i++)
         out[i] = vector ? (char *)vector + i * bytes : NULL;
 }
 
 static tb_status pull(walk *w, const tb_run *run, int hi, bool cut, void *g,
                       void *out, void *const *gparams)
 {
-    bool one = w->m->nstreams == 1;
+    bool one = w->nstreams == 1;
     void *from[FLOW_STREAMS], *gin[FLOW_STREAMS];
     const void *gout[FLOW_STREAMS];
     pieces(w, g, from);
     pieces(w, out, gin);
-    for (size_t i = 0; i < w->m->nstreams; i++)
+    for (size_t i = 0; i < w->nstreams; i++)
         gout[i] = from[i];
     tb_bwd b = {.hi = one ? hi : -1,
                 .lo = one ? hi - 1 : -1,
@@ -144,14 +146,14 @@ static void swap(void **a, void **b)
     *b = t;
 }
 
-/* From boundary s of layer l down to s - 1; fills the row of s. */
+/* From boundary s of part p down to s - 1; fills the row of s. */
 static tb_status step_down(walk *w, const tb_run *run, const tb_graph *g,
-                           size_t l, int s, void *const *gparams)
+                           size_t p, int s, void *const *gparams)
 {
     tb_flow_row *row = &w->f->rows[w->k_now];
     double arrived = w->k->norm2(w->n, w->total);
-    const void *x = s == 1 ? tb_model_stream(w->m, l - 1)
-                           : tb_plan_value(run, g->boundaries[s - 1].node);
+    const void *x =
+        s == 1 ? run->inputs[0] : tb_plan_value(run, g->boundaries[s - 1].node);
     gains_at(w, row);
     TB_TRY(tolls_between(w, run, g, s - 1, s, row));
     TB_TRY(branch_size(w, run, g, s, x, &row->branch_ratio));
@@ -162,7 +164,7 @@ static tb_status step_down(walk *w, const tb_run *run, const tb_graph *g,
     swap(&w->total, &w->next);
     split_of(w, arrived, row);
     row->k = w->k_now--;
-    row->layer = l;
+    row->layer = tb_model_layer(w->m, p);
     return TB_OK;
 }
 
@@ -171,24 +173,24 @@ static const char *kept_name(tb_flow_box *box, const char *name)
     return tb_arena_strdup(&box->arena, *name ? name : "block");
 }
 
-static tb_status layer_down(walk *w, tb_flow_box *box, size_t l)
+static tb_status layer_down(walk *w, tb_flow_box *box, size_t p)
 {
-    const tb_graph *g = tb_model_graph(w->m, l);
+    const tb_graph *g = tb_model_graph(w->m, p);
     void *const *gparams =
-        w->grads ? tb_model_gparams(w->m, l, w->grads) : NULL;
+        w->grads ? tb_model_gparams(w->m, p, w->grads) : NULL;
     tb_run run;
-    TB_TRY(tb_model_run(w->m, l, w->batch, &run));
+    TB_TRY(tb_model_run(w->m, p, w->batch, &run));
     for (int s = g->nboundaries - 1; s >= 1; s--) {
         tb_flow_row *row = &w->f->rows[w->k_now];
         const void *x = s == g->nboundaries - 1
-                            ? tb_model_stream(w->m, l)
+                            ? run.outputs[0]
                             : tb_plan_value(&run, g->boundaries[s].node);
         row->std_x = spread(w, x);
         w->nonfinite += w->k->nonfinite(w->n, x);
         row->name = kept_name(box, g->boundaries[s].name);
         if (!row->name)
             return TB_ERR_MEMORY;
-        TB_TRY(step_down(w, &run, g, l, s, gparams));
+        TB_TRY(step_down(w, &run, g, p, s, gparams));
     }
     return TB_OK;
 }
@@ -198,22 +200,23 @@ static tb_status stem_row(walk *w)
     tb_flow_row *row = &w->f->rows[0];
     *row = (tb_flow_row){
         .name = "stem", .toll = 1, .toll_max = 1, .local_lane = 1};
+    size_t stem = w->layers.first - 1;
     gains_at(w, row);
-    row->std_x = spread(w, tb_model_stream(w->m, 0));
+    row->std_x = spread(w, tb_model_stream(w->m, stem));
     if (!w->grads)
         return TB_OK;
     tb_run run;
     void *from[FLOW_STREAMS], *gin[1] = {NULL};
     const void *gout[FLOW_STREAMS];
     pieces(w, w->total, from);
-    for (size_t i = 0; i < w->m->nstreams; i++)
+    for (size_t i = 0; i < w->nstreams; i++)
         gout[i] = from[i];
     tb_bwd b = {.hi = -1,
                 .lo = -1,
                 .gout = gout,
                 .gin = gin,
-                .gparams = tb_model_gparams(w->m, 0, w->grads)};
-    TB_TRY(tb_model_run(w->m, 0, w->batch, &run));
+                .gparams = tb_model_gparams(w->m, stem, w->grads)};
+    TB_TRY(tb_model_run(w->m, stem, w->batch, &run));
     return tb_plan_backward(w->ctx, &run, &b);
 }
 
@@ -243,8 +246,8 @@ static tb_status loss_cotangent(walk *w, const tb_run *run)
 {
     const float one32 = 1;
     const double one64 = 1;
-    size_t l = w->m->sizes.s.depth + 1;
-    const tb_graph *g = tb_model_graph(w->m, l);
+    size_t tail = tb_model_tail(w->m);
+    const tb_graph *g = tb_model_graph(w->m, tail);
     const void *gout[2] = {NULL, NULL};
     void *gin[FLOW_STREAMS + 1] = {NULL}; /* the streams, then the targets */
     for (int i = 0; i < g->noutputs; i++)
@@ -255,17 +258,17 @@ static tb_status loss_cotangent(walk *w, const tb_run *run)
                 .lo = -1,
                 .gout = gout,
                 .gin = gin,
-                .gparams = tb_model_gparams(w->m, l, w->grads)};
+                .gparams = tb_model_gparams(w->m, tail, w->grads)};
     return tb_plan_backward(w->ctx, run, &b);
 }
 
 static tb_status start_at_top(walk *w, const tb_flow_spec *spec)
 {
-    size_t l = w->m->sizes.s.depth + 1;
-    const tb_graph *g = tb_model_graph(w->m, l);
+    size_t tail = tb_model_tail(w->m);
+    const tb_graph *g = tb_model_graph(w->m, tail);
     tb_flow_row final = {0};
     tb_run run;
-    TB_TRY(tb_model_run(w->m, l, w->batch, &run));
+    TB_TRY(tb_model_run(w->m, tail, w->batch, &run));
     TB_TRY(tolls_between(w, &run, g, 0, 1, &final));
     w->f->has_final = final.norms > 0;
     w->f->final_toll = final.toll;
@@ -354,9 +357,10 @@ static const char *block_label(tb_flow_box *box, const tb_block *b)
 
 static tb_status make_rows(tb_flow_box *box, const tb_model *m)
 {
+    tb_layers layers = tb_model_layers(m, tb_model_tail(m));
     size_t n = 1;
-    for (size_t l = 1; l <= m->sizes.s.depth; l++)
-        n += (size_t)tb_model_graph(m, l)->nboundaries - 1;
+    for (size_t i = 0; i < layers.n; i++)
+        n += (size_t)tb_model_graph(m, layers.first + i)->nboundaries - 1;
     box->flow.rows = tb_arena_alloc(&box->arena, n * sizeof *box->flow.rows);
     box->flow.nrows = n;
     return box->flow.rows ? TB_OK : TB_ERR_MEMORY;
@@ -378,12 +382,11 @@ static tb_status make_vectors(walk *w, const tb_flow_spec *spec, tb_arena *a)
 
 static tb_status run_walk(walk *w, tb_flow_box *box, const tb_flow_spec *spec)
 {
-    size_t depth = w->m->sizes.s.depth;
     TB_TRY(tb_model_forward(w->m, w->batch, &w->f->loss));
     TB_TRY(start_at_top(w, spec));
     w->k_now = w->f->nrows - 1;
-    for (size_t l = depth; l >= 1; l--) {
-        TB_TRY(layer_down(w, box, l));
+    for (size_t i = w->layers.n; i-- > 0;) {
+        TB_TRY(layer_down(w, box, w->layers.first + i));
         if (tb_ctx_interrupted(w->ctx))
             return TB_FAIL(w->ctx, TB_INTERRUPTED, "flow: interrupted");
     }
@@ -403,16 +406,18 @@ static tb_status measure(tb_model *m, const tb_flow_spec *spec,
               .f = &box->flow,
               .batch = &batch,
               .k = tb_kern_get(ctx, m->dtype),
-              .nx = B * m->sizes.s.context * m->sizes.s.width};
-    w.n = w.nx * m->nstreams;
-    if (m->nstreams > FLOW_STREAMS)
+              .nx = B * m->sizes.s.context * m->sizes.s.width,
+              .layers = tb_model_layers(m, tb_model_tail(m))};
+    w.nstreams = (size_t)tb_model_graph(m, w.layers.first - 1)->noutputs;
+    w.n = w.nx * w.nstreams;
+    if (w.nstreams > FLOW_STREAMS)
         return TB_FAIL(ctx, TB_ERR_ARG,
                        "flow: got a block of %zu streams, wanted at most %d",
-                       m->nstreams, (int)FLOW_STREAMS);
-    if (spec->spectrum && m->nstreams > 1)
+                       w.nstreams, (int)FLOW_STREAMS);
+    if (spec->spectrum && w.nstreams > 1)
         return TB_FAIL(ctx, TB_ERR_ARG,
                        "spectrum: got a block of %zu streams, wanted one",
-                       m->nstreams);
+                       w.nstreams);
     describe(&box->flow, m, spec);
     if (spec->spectrum && w.n > TB_SPECTRUM_MAX)
         return TB_FAIL(ctx, TB_ERR_ARG,

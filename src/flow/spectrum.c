@@ -21,13 +21,14 @@ static double get(tb_dtype t, const void *x, size_t i)
 static tb_status pull_through(tb_model *m, const tb_batch *batch, void **a,
                               void **b)
 {
-    for (size_t l = m->sizes.s.depth; l >= 1; l--) {
+    tb_layers layers = tb_model_layers(m, tb_model_tail(m));
+    for (size_t p = layers.first + layers.n; p-- > layers.first;) {
         tb_run run;
         const void *gout[1] = {*a};
         void *gin[1] = {*b};
-        int hi = tb_model_graph(m, l)->nboundaries - 1;
+        int hi = tb_model_graph(m, p)->nboundaries - 1;
         tb_bwd bwd = {.hi = hi, .lo = 0, .gout = gout, .gin = gin};
-        TB_TRY(tb_model_run(m, l, batch, &run));
+        TB_TRY(tb_model_run(m, p, batch, &run));
         TB_TRY(tb_plan_backward(m->ctx, &run, &bwd));
         void *t = *a;
         *a = *b;

@@ -31,29 +31,47 @@ void tb_bound_destroy(tb_ctx *ctx, tb_bound *b)
 
 /* --- plans --------------------------------------------------------------- */
 
-static const char *kind_name(size_t kind)
+static const char *part_name(tb_part_role role)
 {
-    return kind == 0 ? "stem" : kind == 1 ? "tail" : "layer";
+    static const char *const names[] = {"stem", "layer", "final", "tail"};
+    return names[role];
+}
+
+/* Time of every input; NULL if memory ran out. */
+static const size_t *input_times(const tb_model *m, tb_bound *b,
+                                 const tb_part *p)
+{
+    size_t n = (size_t)p->graph->ninputs;
+    size_t *time = tb_arena_alloc(&b->arena, (n + 1) * sizeof *time);
+    for (size_t i = 0; time && i < n; i++)
+        time[i] = b->time[p->in[i] >= 0 ? m->values[p->in[i]].time : p->time];
+    return time;
+}
+
+static tb_status make_plan(tb_model *m, tb_bound *b, const tb_part *p,
+                           tb_plan **out)
+{
+    const size_t *times = input_times(m, b, p);
+    tb_plan_spec spec = {.graph = p->graph,
+                         .batch = b->batch,
+                         .time = b->time[p->time],
+                         .input_time = times,
+                         .dtype = m->dtype,
+                         .passes = b->passes,
+                         .name = part_name(p->role)};
+    return times ? tb_plan_create(m->ctx, &spec, out) : TB_ERR_MEMORY;
 }
 
 static tb_status make_plans(tb_model *m, tb_bound *b)
 {
-    for (size_t p = 0; p < m->sizes.s.depth + 2; p++)
-        if (m->parts[p].kind >= b->nplans)
-            b->nplans = m->parts[p].kind + 1;
+    b->nplans = m->nkinds;
     b->plans = tb_arena_alloc(&b->arena, b->nplans * sizeof(tb_plan *));
     if (!b->plans)
         return TB_ERR_MEMORY;
-    for (size_t p = 0; p < m->sizes.s.depth + 2; p++) {
+    for (size_t p = 0; p < m->nparts; p++) {
         tb_plan **plan = &b->plans[m->parts[p].kind];
-        tb_plan_spec spec = {.graph = m->parts[p].graph,
-                             .batch = b->batch,
-                             .time = b->time,
-                             .dtype = m->dtype,
-                             .passes = b->passes,
-                             .name = kind_name(m->parts[p].kind)};
         if (!*plan)
-            TB_TRY(tb_plan_create(m->ctx, &spec, plan));
+            TB_TRY(make_plan(m, b, &m->parts[p], plan));
     }
     return TB_OK;
 }
@@ -80,17 +98,14 @@ static int widest(int a, int b)
 
 static tb_status make_tables(tb_model *m, tb_bound *b)
 {
-    size_t nparts = m->sizes.s.depth + 2;
     int nin = 0, nout = 0, nparams = 0;
-    b->io = tb_arena_alloc(&b->arena, nparts * sizeof *b->io);
-    b->level = tb_arena_alloc(&b->arena,
-                              (nparts * m->nstreams + 1) * sizeof *b->level);
-    b->cur = table(b, (int)m->nstreams);
-    b->spare = table(b, (int)m->nstreams);
-    b->pair = table(b, 2 * (int)m->nstreams);
-    if (!b->io || !b->level || !b->cur || !b->spare || !b->pair)
+    b->io = tb_arena_alloc(&b->arena, m->nparts * sizeof *b->io);
+    b->value = table(b, (int)m->nvalues);
+    b->grad = table(b, (int)m->nvalues);
+    b->has = tb_arena_alloc(&b->arena, m->nvalues);
+    if (!b->io || !b->value || !b->grad || !b->has)
         return TB_ERR_MEMORY;
-    for (size_t p = 0; p < nparts; p++) {
+    for (size_t p = 0; p < m->nparts; p++) {
         const tb_graph *g = m->parts[p].graph;
         TB_TRY(part_table(b, g, &b->io[p]));
         nin = widest(nin, g->ninputs);
@@ -98,62 +113,17 @@ static tb_status make_tables(tb_model *m, tb_bound *b)
         nparams = widest(nparams, g->nparams);
     }
     b->gin = table(b, nin);
+    b->adds = tb_arena_alloc(&b->arena, (size_t)nin + 1);
     b->gout = table(b, nout);
     b->gparams = table(b, nparams);
-    return b->gin && b->gout && b->gparams ? TB_OK : TB_ERR_MEMORY;
+    return b->gin && b->adds && b->gout && b->gparams ? TB_OK : TB_ERR_MEMORY;
 }
 
 /* --- buffers ------------------------------------------------------------- */
 
-static void *take_value(const tb_model *m, tb_bound *b, tb_slab *s,
-                        tb_shape shape)
-{
-    size_t n;
-    if (!tb_mul(b->batch, b->time, &n) || !tb_mul(n, shape.width, &n)) {
-        s->overflow = true;
-        return NULL;
-    }
-    return tb_slab_take(s, tb_shape_count(shape, b->batch, b->time),
-                        tb_dtype_size(m->dtype));
-}
-
-/* Two buffers per stream that alternate where layers are not kept. */
-static void place_pairs(const tb_model *m, tb_bound *b, tb_slab *s)
-{
-    for (size_t i = 0; i < 2 * m->nstreams && !b->passes; i++)
-        b->pair[i] = take_value(m, b, s, m->streams[i / 2].shape);
-}
-
-static void *next_buffer(const tb_model *m, tb_bound *b, tb_slab *s, size_t at,
-                         const void *before)
-{
-    if (b->passes)
-        return take_value(m, b, s, m->streams[at].shape);
-    return b->pair[2 * at] == before ? b->pair[2 * at + 1] : b->pair[2 * at];
-}
-
-/* Streams after every part: those it writes get a buffer of their own if
- * layers are kept, else the other one of the pair; the rest pass by. */
-static void place_streams(const tb_model *m, tb_bound *b, tb_slab *s)
-{
-    size_t n = m->nstreams;
-    place_pairs(m, b, s);
-    for (size_t l = 0; l <= m->sizes.s.depth; l++) {
-        const tb_part *p = &m->parts[l];
-        void **level = b->level + l * n;
-        for (size_t i = 0; i < n; i++)
-            level[i] = l ? b->level[(l - 1) * n + i] : NULL;
-        for (int o = 0; o < p->graph->noutputs; o++)
-            if (p->out_at[o] >= 0) {
-                size_t at = (size_t)p->out_at[o];
-                level[at] = next_buffer(m, b, s, at, level[at]);
-            }
-    }
-}
-
 static void place_saved(const tb_model *m, tb_bound *b, tb_slab *s)
 {
-    size_t nparts = m->sizes.s.depth + 2, work = 0, most = 0;
+    size_t work = 0, most = 0;
     for (size_t k = 0; k < b->nplans; k++) {
         if (!b->plans[k])
             continue;
@@ -164,7 +134,7 @@ static void place_saved(const tb_model *m, tb_bound *b, tb_slab *s)
     }
     b->work = tb_slab_take(s, work, 1);
     void *shared = b->passes ? NULL : tb_slab_take(s, most, 1);
-    for (size_t p = 0; p < nparts; p++)
+    for (size_t p = 0; p < m->nparts; p++)
         b->io[p].saved =
             b->passes
                 ? tb_slab_take(
@@ -172,31 +142,17 @@ static void place_saved(const tb_model *m, tb_bound *b, tb_slab *s)
                 : shared;
 }
 
-static void place_rest(const tb_model *m, tb_bound *b, tb_slab *s)
-{
-    tb_shape logits = {TB_SHAPE_STREAM, tb_settings_outputs(&m->sizes.s), 1};
-    size_t one = tb_dtype_size(m->dtype);
-    b->logits = take_value(m, b, s, logits);
-    b->loss = tb_slab_take(s, 1, one);
-    b->one = tb_slab_take(s, 1, one);
-    b->no_targets = tb_slab_take(s, b->batch * b->time, sizeof(int32_t));
-    if (!(b->passes & TB_PASS_BWD))
-        return;
-    for (size_t i = 0; i < m->nstreams; i++) {
-        b->cur[i] = take_value(m, b, s, m->streams[i].shape);
-        b->spare[i] = take_value(m, b, s, m->streams[i].shape);
-    }
-}
-
 static tb_status place_all(const tb_model *m, tb_bound *b, tb_slab *s)
 {
-    place_streams(m, b, s);
+    tb_pool_place(m, b, s);
     place_saved(m, b, s);
-    place_rest(m, b, s);
+    b->one = tb_slab_take(s, 1, tb_dtype_size(m->dtype));
+    b->no_targets =
+        tb_slab_take(s, b->batch * b->time[TB_TIME_TARGET], sizeof(int32_t));
     if (s->overflow)
         return TB_FAIL(m->ctx, TB_ERR_MEMORY,
                        "a batch of %zu x %zu needs more than can be addressed",
-                       b->batch, b->time);
+                       b->batch, b->time[TB_TIME_TARGET]);
     return TB_OK;
 }
 
@@ -207,15 +163,11 @@ static void wire_part(const tb_model *m, tb_bound *b, size_t p)
     const tb_part *part = &m->parts[p];
     tb_io *io = &b->io[p];
     const tb_graph *g = part->graph;
-    void **before = p ? b->level + (p - 1) * m->nstreams : NULL;
-    void **after = b->level + p * m->nstreams; /* unused by the tail */
     for (int i = 0; i < g->ninputs; i++)
-        if (part->in_at[i] >= 0 && before)
-            io->inputs[i] = before[part->in_at[i]];
+        if (part->in[i] >= 0)
+            io->inputs[i] = b->value[part->in[i]];
     for (int o = 0; o < g->noutputs; o++)
-        io->outputs[o] = part->out_at[o] >= 0 ? after[part->out_at[o]]
-                         : part->out_at[o] == TB_AT_LOGITS ? b->logits
-                                                           : b->loss;
+        io->outputs[o] = b->value[part->out[o]];
     for (int i = 0; i < g->nparams; i++)
         io->params[i] =
             tb_elem_at(m->dtype, m->params, m->views[part->view[i]].offset);
@@ -246,12 +198,14 @@ static tb_status prepare(tb_model *m, size_t batch, size_t time,
         return TB_ERR_MEMORY;
     tb_arena_init(&b->arena, m->ctx);
     b->batch = batch;
-    b->time = time;
+    for (size_t t = 0; t < TB_TIME_CLASSES; t++)
+        b->time[t] = time;
     b->passes = passes;
     tb_slab measure = {NULL, 0, false};
     tb_status s;
     TB_TRY_GOTO(make_plans(m, b), fail);
     TB_TRY_GOTO(make_tables(m, b), fail);
+    TB_TRY_GOTO(tb_pool_plan(m, b), fail);
     TB_TRY_GOTO(place_all(m, b, &measure), fail);
     b->bytes = measure.used;
     *out = b;
@@ -268,11 +222,12 @@ static tb_status place_and_wire(tb_model *m, tb_bound *b)
     if (!b->slab)
         return TB_ERR_MEMORY;
     tb_slab slab = {b->slab, 0, false};
+    size_t time = b->time[TB_TIME_TARGET];
     TB_TRY(place_all(m, b, &slab));
-    for (size_t p = 0; p < m->sizes.s.depth + 2; p++)
+    for (size_t p = 0; p < m->nparts; p++)
         wire_part(m, b, p);
     tb_elem_set(m->dtype, b->one, 0, 1);
-    for (size_t i = 0; i < b->batch * b->time; i++)
+    for (size_t i = 0; i < b->batch * time; i++)
         b->no_targets[i] = -1;
     return TB_OK;
 }

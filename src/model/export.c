@@ -32,7 +32,7 @@ static tb_status part_of(const tb_model *m, tb_arena *a, size_t l,
 
 static tb_status print(tb_ctx *ctx, const tb_model *m, tb_arena *a, tb_buf *out)
 {
-    size_t n = m->sizes.s.depth + 2;
+    size_t n = m->nparts;
     tb_py_part *parts = tb_arena_alloc(a, n * sizeof *parts);
     if (!parts)
         return TB_ERR_MEMORY;

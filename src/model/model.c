@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A model from a block: one graph per kind of layer, the streams that join
- * them, and one table of views over the flat parameter buffer. */
+/* A model from a block: its parts, and one table of views over the flat
+ * parameter buffer. */
 #include "model/parts.h"
 
 enum { ALIGN = 16 }; /* elements: a view starts on a cache line */
@@ -97,10 +97,10 @@ static tb_status view_of(tb_model *m, tb_owner *owners, tb_part *p, int i)
 }
 
 /* Room for every param of every part and for their hash table. */
-static tb_status views_reserve(tb_model *m, size_t nparts, tb_owner **owners)
+static tb_status views_reserve(tb_model *m, tb_owner **owners)
 {
     size_t n = 0, bytes;
-    for (size_t p = 0; p < nparts; p++)
+    for (size_t p = 0; p < m->nparts; p++)
         n += (size_t)m->parts[p].graph->nparams;
     m->nindex = 64;
     while (m->nindex < 2 * n)
@@ -116,10 +116,9 @@ static tb_status views_reserve(tb_model *m, size_t nparts, tb_owner **owners)
 
 static tb_status build_views(tb_model *m)
 {
-    size_t nparts = m->sizes.s.depth + 2;
     tb_owner *owners = NULL;
-    tb_status s = views_reserve(m, nparts, &owners);
-    for (size_t p = 0; p < nparts && s == TB_OK; p++)
+    tb_status s = views_reserve(m, &owners);
+    for (size_t p = 0; p < m->nparts && s == TB_OK; p++)
         for (int i = 0; i < m->parts[p].graph->nparams && s == TB_OK; i++)
             s = view_of(m, owners, &m->parts[p], i);
     if (s == TB_OK)
@@ -127,142 +126,6 @@ static tb_status build_views(tb_model *m)
                               owners, m->nviews, m->starts);
     tb_free(m->ctx, owners);
     return s;
-}
-
-/* --- graphs -------------------------------------------------------------- */
-
-static tb_status part_tables(tb_model *m, tb_part *p, const tb_graph *g)
-{
-    p->graph = g;
-    p->view =
-        tb_arena_alloc(&m->arena, ((size_t)g->nparams + 1) * sizeof *p->view);
-    p->attr =
-        tb_arena_alloc(&m->arena, ((size_t)g->nnodes + 1) * sizeof *p->attr);
-    p->in_at =
-        tb_arena_alloc(&m->arena, ((size_t)g->ninputs + 1) * sizeof *p->in_at);
-    p->out_at = tb_arena_alloc(&m->arena,
-                               ((size_t)g->noutputs + 1) * sizeof *p->out_at);
-    if (!p->view || !p->attr || !p->in_at || !p->out_at)
-        return TB_ERR_MEMORY;
-    return tb_graph_attrs(m->ctx, g, &m->sizes, p->layer ? p->layer : 1,
-                          p->attr);
-}
-
-static tb_status build_layer(tb_model *m, size_t l, tb_graph **by_section)
-{
-    tb_part *p = &m->parts[l];
-    int section;
-    TB_TRY(tb_graph_section(m->ctx, m->block, &m->sizes, l, &section));
-    tb_graph **g = &by_section[section];
-    if (!*g)
-        TB_TRY(tb_graph_layer(m->ctx, &m->arena, m->block, &m->sizes,
-                              TB_STACK_DECODER, l, g));
-    p->kind = 2 + (size_t)section;
-    p->layer = l;
-    p->scope = tb_arena_printf(&m->arena, "layers.%zu", l - 1);
-    return p->scope ? part_tables(m, p, *g) : TB_ERR_MEMORY;
-}
-
-static tb_status build_ends(tb_model *m)
-{
-    tb_graph *g;
-    tb_part *stem = m->parts, *tail = &m->parts[m->sizes.s.depth + 1];
-    stem->scope = "stem";
-    TB_TRY(tb_graph_stem(m->ctx, &m->arena, m->block, &m->sizes, &g));
-    TB_TRY(part_tables(m, stem, g));
-    tail->kind = 1;
-    tail->scope = "tail";
-    TB_TRY(tb_graph_tail(m->ctx, &m->arena, m->block, &m->sizes, &g));
-    return part_tables(m, tail, g);
-}
-
-static tb_status build_graphs(tb_model *m)
-{
-    size_t depth = m->sizes.s.depth;
-    int nsections = m->block->nsections;
-    if (depth > SIZE_MAX / sizeof *m->parts - 2)
-        return TB_FAIL(m->ctx, TB_ERR_ARG, "depth: %zu is too large", depth);
-    m->parts = tb_arena_alloc(&m->arena, (depth + 2) * sizeof *m->parts);
-    tb_graph **by_section =
-        tb_arena_alloc(&m->arena, ((size_t)nsections + 1) * sizeof *by_section);
-    if (!m->parts || !by_section)
-        return TB_ERR_MEMORY;
-    TB_TRY(build_ends(m));
-    for (size_t l = 1; l <= depth; l++)
-        TB_TRY(build_layer(m, l, by_section));
-    return TB_OK;
-}
-
-/* --- streams ------------------------------------------------------------- */
-
-int tb_stream_find(const tb_model *m, const char *name)
-{
-    for (size_t i = 0; i < m->nstreams; i++)
-        if (tb_streq(m->streams[i].name, name))
-            return (int)i;
-    return -1;
-}
-
-static tb_status find_streams(tb_model *m)
-{
-    const tb_graph *g = m->parts[0].graph;
-    m->streams = tb_arena_alloc(&m->arena,
-                                ((size_t)g->noutputs + 1) * sizeof *m->streams);
-    if (!m->streams)
-        return TB_ERR_MEMORY;
-    for (int i = 0; i < g->noutputs; i++)
-        m->streams[i] =
-            (tb_stream){g->outputs[i].name, g->nodes[g->outputs[i].node].shape};
-    m->nstreams = (size_t)g->noutputs;
-    return TB_OK;
-}
-
-/* The meaning of one input or output name; `data` names what is no stream. */
-static tb_status place(tb_model *m, const tb_part *p, const char *name,
-                       tb_shape shape, int *at)
-{
-    static const struct {
-        const char *name;
-        int at;
-    } data[] = {{"tokens", TB_AT_TOKENS},
-                {"targets", TB_AT_TARGETS},
-                {"logits", TB_AT_LOGITS},
-                {"loss", TB_AT_LOSS}};
-    *at = tb_stream_find(m, name);
-    if (*at >= 0 && same_shape(m->streams[*at].shape, shape))
-        return TB_OK;
-    if (*at >= 0)
-        return TB_FAIL(m->ctx, TB_ERR_SHAPE,
-                       "%s: stream %s has width %zu, got %zu", p->scope, name,
-                       m->streams[*at].shape.width, shape.width);
-    for (size_t i = 0; i < TB_LEN(data); i++)
-        if (tb_streq(name, data[i].name)) {
-            *at = data[i].at;
-            return TB_OK;
-        }
-    return TB_FAIL(m->ctx, TB_ERR_PARSE, "%s: '%s' is no stream of the stem",
-                   p->scope, name);
-}
-
-static tb_status join_part(tb_model *m, tb_part *p)
-{
-    const tb_graph *g = p->graph;
-    for (int i = 0; i < g->ninputs; i++) {
-        const tb_node *n = &g->nodes[g->inputs[i]];
-        TB_TRY(place(m, p, n->name, n->shape, &p->in_at[i]));
-    }
-    for (int i = 0; i < g->noutputs; i++)
-        TB_TRY(place(m, p, g->outputs[i].name,
-                     g->nodes[g->outputs[i].node].shape, &p->out_at[i]));
-    return TB_OK;
-}
-
-static tb_status join_parts(tb_model *m)
-{
-    TB_TRY(find_streams(m));
-    for (size_t p = 0; p < m->sizes.s.depth + 2; p++)
-        TB_TRY(join_part(m, &m->parts[p]));
-    return TB_OK;
 }
 
 /* --- life ---------------------------------------------------------------- */
@@ -285,8 +148,7 @@ static tb_status build(tb_model *m, const tb_settings *given)
     if (m->sizes.s.stack == TB_STACKS_BOTH)
         return TB_FAIL(m->ctx, TB_ERR_ARG,
                        "stack: encoder-decoder cannot be had yet");
-    TB_TRY(build_graphs(m));
-    TB_TRY(join_parts(m));
+    TB_TRY(tb_parts_build(m));
     return build_views(m);
 }
 
@@ -343,26 +205,4 @@ tb_status tb_model_init(tb_model *m, uint64_t seed)
             m, &m->views[i], seed,
             tb_elem_at(m->dtype, m->params, m->views[i].offset)));
     return tb_model_profile_random(m, seed);
-}
-
-/* --- reading ------------------------------------------------------------- */
-
-const tb_graph *tb_model_graph(const tb_model *m, size_t l)
-{
-    return m->parts[l].graph;
-}
-
-const tb_view *tb_model_part_view(const tb_model *m, size_t l, size_t i)
-{
-    return &m->views[m->parts[l].view[i]];
-}
-
-const char *tb_model_scope(const tb_model *m, size_t l)
-{
-    return m->parts[l].scope;
-}
-
-const double (*tb_model_attrs(const tb_model *m, size_t l))[TB_OP_ATTRS]
-{
-    return (const double(*)[TB_OP_ATTRS])m->parts[l].attr;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A decoder language model: stem, N blocks, final norm, head, loss. All
- * parameters are one flat aligned buffer with a table of named views;
- * gradients and optimizer state are laid out the same way. */
+/* A language model: parts in running order (stem, N blocks, tail) joined by
+ * the values they make. All parameters are one flat aligned buffer with a
+ * table of named views; gradients and optimizer state are laid out the same
+ * way. */
 #ifndef TB_MODEL_MODEL_H
 #define TB_MODEL_MODEL_H
 
@@ -17,6 +18,17 @@ typedef struct tb_view {
     const char *rule;     /* how it starts, as printed: "xavier(1)" */
 } tb_view;
 
+/** What a part of the model does. The layers of a side stand together: its
+ * stem before them, its final part or the tail behind them. */
+typedef enum tb_part_role {
+    TB_PART_STEM,  /* tokens -> embedding -> stem: */
+    TB_PART_LAYER, /* one block */
+    TB_PART_FINAL, /* final: of a side without a head */
+    TB_PART_TAIL   /* final: -> head -> loss */
+} tb_part_role;
+
+typedef enum tb_side { TB_SIDE_DECODER, TB_SIDE_ENCODER, TB_SIDES } tb_side;
+
 typedef struct tb_model {
     tb_ctx *ctx;
     tb_arena arena;
@@ -29,11 +41,12 @@ typedef struct tb_model {
     size_t nparameters; /* tied weights once, padding not */
     void *params;       /* [nelements]; NULL before tb_model_alloc, _init or
                            _bind */
-    struct tb_part *parts;  /* [depth+2]: stem, layers 1.., tail; layers of one
-                               section share a graph */
-    struct tb_bound *bound; /* plans and buffers; NULL before tb_model_bind */
-    size_t nstreams;        /* carried from part to part, by name */
-    struct tb_stream *streams;
+    size_t nparts, nkinds;
+    struct tb_part *parts; /* in running order; the last is the tail */
+    size_t nvalues;
+    struct tb_value *values; /* in the order they are made */
+    size_t logits, loss;     /* values */
+    struct tb_bound *bound;  /* plans and buffers; NULL before tb_model_bind */
     struct tb_start *starts; /* [nviews]: how each view starts */
     size_t *index;           /* hash table of the view names */
     size_t nindex;
@@ -64,12 +77,35 @@ tb_status tb_model_init_view(tb_model *m, const tb_view *v, uint64_t seed,
 
 const tb_view *tb_model_view(const tb_model *m, const char *name);
 
-/** tb_model_graph - graph of layer l (1..depth), 0: stem, depth+1: tail. */
-const tb_graph *tb_model_graph(const tb_model *m, size_t l);
-/** tb_model_part_view - the view of the i-th param of that graph. */
-const tb_view *tb_model_part_view(const tb_model *m, size_t l, size_t i);
+/* --- parts: p counts from 0 to m->nparts - 1, in running order -------------
+ */
+
+/** In a model of one stack layer l is part l: the stem is part 0. */
+const tb_graph *tb_model_graph(const tb_model *m, size_t p);
+tb_part_role tb_model_role(const tb_model *m, size_t p);
+tb_side tb_model_side(const tb_model *m, size_t p);
+/** tb_model_layer - l of its side, from 1; 0: no layer. */
+size_t tb_model_layer(const tb_model *m, size_t p);
 /** tb_model_scope - "stem", "layers.0", ..., "tail". */
-const char *tb_model_scope(const tb_model *m, size_t l);
+const char *tb_model_scope(const tb_model *m, size_t p);
+/** tb_model_part_view - the view of the i-th param of its graph. */
+const tb_view *tb_model_part_view(const tb_model *m, size_t p, size_t i);
+/** Its attributes, per node of its graph. */
+const double (*tb_model_attrs(const tb_model *m, size_t p))[TB_OP_ATTRS];
+
+/** tb_model_tail - the part with the head. */
+size_t tb_model_tail(const tb_model *m);
+/** tb_model_layers - the layers below a tail or final part: parts first, ...,
+ * first + n - 1. The stem is part first - 1. */
+typedef struct tb_layers {
+    size_t first, n;
+} tb_layers;
+tb_layers tb_model_layers(const tb_model *m, size_t end);
+
+/** The value that input i of part p reads, -1: data; and that output o is.
+ * Values count from 0 to m->nvalues - 1. */
+int tb_model_in_value(const tb_model *m, size_t p, size_t i);
+size_t tb_model_out_value(const tb_model *m, size_t p, size_t o);
 
 /** tb_model_bind - plans and activation buffers for batch x time and passes;
  * replaces an earlier binding. All buffers are one allocation; forward and
@@ -103,6 +139,8 @@ tb_status tb_model_profile(tb_model *m, const tb_batch *b, size_t batch,
 
 /** tb_model_logits - [B,T,V] of the last forward. */
 const void *tb_model_logits(const tb_model *m);
+/** tb_model_loss - of the last forward that had targets. */
+double tb_model_loss(const tb_model *m);
 
 /** tb_model_backward - gradient of the mean loss, added to grads
  * [nelements]. Needs TB_PASS_BWD and a forward of the same batch. */
@@ -113,15 +151,14 @@ tb_status tb_model_backward(tb_model *m, const tb_batch *b, void *grads);
  * without passes keeps only the last two layers' outputs. */
 const char *tb_model_first_nonfinite(tb_model *m);
 
-/* --- for flow: one layer at a time --------------------------------------- */
+/* --- for flow: one part at a time ----------------------------------------- */
 
-/** tb_model_run - the run of layer l (1..depth), 0: stem, depth+1: tail. */
-tb_status tb_model_run(tb_model *m, size_t l, const tb_batch *b, tb_run *out);
-/** tb_model_stream - x after layer l (0: stem output), [B,T,d]. */
-void *tb_model_stream(tb_model *m, size_t l);
-/** tb_model_gparams - pointers into grads for layer l's params, in its
- * graph's order; valid until the next call. */
-void *const *tb_model_gparams(tb_model *m, size_t l, void *grads);
-const double (*tb_model_attrs(const tb_model *m, size_t l))[TB_OP_ATTRS];
+/** tb_model_run - the run of part p: its plan and where its data is. */
+tb_status tb_model_run(tb_model *m, size_t p, const tb_batch *b, tb_run *out);
+/** tb_model_stream - x after part p, [B,T,d]. */
+void *tb_model_stream(tb_model *m, size_t p);
+/** tb_model_gparams - pointers into grads for part p's params, in its graph's
+ * order; valid until the next call. */
+void *const *tb_model_gparams(tb_model *m, size_t p, void *grads);
 
 #endif

@@ -8,33 +8,43 @@
 
 /* --- parts --------------------------------------------------------------- */
 
-/** Where a part's input or output goes when it is not a stream. */
-enum {
-    TB_AT_TOKENS = -1,
-    TB_AT_TARGETS = -2,
-    TB_AT_LOGITS = -3,
-    TB_AT_LOSS = -4
-};
+/** How long a value is in time: as the targets, or as the source that an
+ * encoder reads. */
+typedef enum tb_time {
+    TB_TIME_TARGET,
+    TB_TIME_SOURCE,
+    TB_TIME_CLASSES
+} tb_time;
 
-/** A value carried from part to part. */
-typedef struct tb_stream {
-    const char *name;
-    tb_shape shape;
-} tb_stream;
+/** Data of the caller's batch, where an input is no value of another part.
+ * data.c has a row for each. */
+enum { TB_AT_TOKENS = -1, TB_AT_TARGETS = -2 };
 
-/** The stem, one layer, or the tail. */
+/** One step of the model, in running order. */
 typedef struct tb_part {
     const tb_graph *graph;
-    size_t kind;       /* parts of one kind share graph and plan */
-    size_t layer;      /* l, from 1; 0: stem or tail */
+    size_t kind; /* parts of one kind share graph and plan */
+    tb_part_role role;
+    tb_side side;
+    tb_time time;
+    size_t layer;      /* l, from 1; 0: no layer */
     const char *scope; /* "layers.3" */
     size_t *view;      /* per param of the graph */
     double (*attr)[TB_OP_ATTRS];
-    int *in_at, *out_at; /* stream number or TB_AT_*, per input and output */
+    int *in;     /* per input: a value made before, or TB_AT_* */
+    size_t *out; /* per output: the value it is */
 } tb_part;
 
-/** tb_stream_find - number of the stream called `name`, -1 if there is none. */
-int tb_stream_find(const tb_model *m, const char *name);
+/** What a part makes and later parts read. */
+typedef struct tb_value {
+    const char *name;
+    size_t part, last; /* made by, read last by; the same: not read */
+    tb_shape shape;
+    tb_time time;
+} tb_value;
+
+/** tb_parts_build - graphs, parts, and the values that join them. */
+tb_status tb_parts_build(tb_model *m);
 
 /* --- how weights start --------------------------------------------------- */
 
@@ -102,6 +112,14 @@ typedef struct tb_slab {
 
 void *tb_slab_take(tb_slab *s, size_t n, size_t size);
 
+/** Buffers that values of one size take in turn: who gets which is decided
+ * once, where they lie when the slab is cut. */
+typedef struct tb_pool {
+    struct tb_lot *lots;
+    size_t nlots;
+    size_t *of_value, *of_grad; /* [nvalues]: lot number + 1, 0: none */
+} tb_pool;
+
 /** Pointer tables of one part. */
 typedef struct tb_io {
     void *saved;
@@ -112,23 +130,31 @@ typedef struct tb_io {
 
 typedef struct tb_bound {
     tb_arena arena;
-    size_t batch, time;
+    size_t batch, time[TB_TIME_CLASSES];
     unsigned passes;
     size_t nplans;
     tb_plan **plans; /* by kind */
     void *slab;
     size_t bytes;
-    tb_io *io;           /* [depth+2] */
-    void **level;        /* [depth+1][nstreams]: streams after each layer */
-    void **pair;         /* [nstreams][2]: alternate where nothing is kept */
-    void **cur, **spare; /* [nstreams]: gradients, BWD only */
-    const void **gout;   /* scratch tables, wide enough for every part */
+    tb_io *io;         /* [nparts] */
+    void **value;      /* [nvalues] */
+    void **grad;       /* [nvalues], BWD only: NULL where nothing reads it */
+    bool *has;         /* [nvalues]: its gradient holds something by now */
+    tb_pool pool;      /* the buffers behind value and grad */
+    const void **gout; /* scratch tables, wide enough for every part */
     void **gin, **gparams;
-    void *work, *logits, *loss, *one;
+    bool *adds;
+    void *work, *one;
     int32_t *no_targets;
     bool ran;
 } tb_bound;
 
 void tb_bound_destroy(tb_ctx *ctx, tb_bound *b);
+
+/** tb_pool_plan - which values and gradients share a buffer, by lifetime.
+ * TB_ERR_MEMORY also where a size overflows. */
+tb_status tb_pool_plan(const tb_model *m, tb_bound *b);
+/** tb_pool_place - cuts the buffers off the slab and fills value and grad. */
+void tb_pool_place(const tb_model *m, tb_bound *b, tb_slab *s);
 
 #endif

@@ -61,11 +61,12 @@ typedef struct tb_profile {
 } tb_profile;
 
 /* E (v - E v)^2 over all elements, in two passes. */
-static double variance(const tb_model *m, const tb_graph *g, int node,
+static double variance(const tb_model *m, const tb_part *p, int node,
                        const void *v)
 {
     const tb_bound *b = m->bound;
-    size_t n = tb_shape_count(g->nodes[node].shape, b->batch, b->time);
+    size_t n =
+        tb_shape_count(p->graph->nodes[node].shape, b->batch, b->time[p->time]);
     double mean = 0, sum = 0;
     for (size_t i = 0; i < n; i++)
         mean += tb_elem_get(m->dtype, v, i);
@@ -78,14 +79,15 @@ static double variance(const tb_model *m, const tb_graph *g, int node,
 }
 
 /* The variances of all terms of the sum that the product begins. */
-static double sum_of_variances(const tb_model *m, const tb_graph *g,
+static double sum_of_variances(const tb_model *m, const tb_part *p,
                                const tb_run *r, int product)
 {
-    double sum = variance(m, g, product, tb_plan_value(r, product));
+    const tb_graph *g = p->graph;
+    double sum = variance(m, p, product, tb_plan_value(r, product));
     int at = product, up = only_reader(g, at);
     while (up >= 0 && is_sum(&g->nodes[up])) {
         int f = other_operand(&g->nodes[up], at);
-        sum += variance(m, g, f, tb_plan_value(r, f));
+        sum += variance(m, p, f, tb_plan_value(r, f));
         at = up;
         up = only_reader(g, at);
     }
@@ -120,7 +122,7 @@ static tb_status profile_one(tb_profile *p, const tb_part *part,
     size_t view = part->view[param];
     set_view(m, view, p->counter);
     TB_TRY(tb_plan_forward(m->ctx, r));
-    p->counter = tb_sqrt(sum_of_variances(m, part->graph, r, product));
+    p->counter = tb_sqrt(sum_of_variances(m, part, r, product));
     if (tb_isfinite(p->counter) && p->counter > 0)
         return TB_OK;
     return TB_FAIL(m->ctx, TB_ERR_NONFINITE,
@@ -153,7 +155,7 @@ static tb_status profile_part(tb_profile *p, size_t at)
 static int last_profiled(const tb_model *m)
 {
     int last = -1;
-    for (size_t p = 0; p < m->sizes.s.depth + 2; p++)
+    for (size_t p = 0; p < m->nparts; p++)
         for (int i = 0; i < m->parts[p].graph->nparams; i++)
             if (m->starts[m->parts[p].view[i]].profiled)
                 last = (int)p;

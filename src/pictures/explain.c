@@ -23,7 +23,7 @@ static tb_status look(tb_ctx *ctx, explained *e, const tb_block *b,
 {
     TB_TRY(tb_model_create(ctx, b, settings, TB_F32, &e->model));
     e->layer = tb_model_graph(e->model, 1);
-    e->tail = tb_model_graph(e->model, e->model->sizes.s.depth + 1);
+    e->tail = tb_model_graph(e->model, tb_model_tail(e->model));
     TB_TRY(tb_jacobian_build(ctx, &e->arena, e->layer, TB_JAC_CLOSED,
                              &e->jacobian));
     TB_TRY(tb_jacobian_build(ctx, &e->arena, e->layer, TB_JAC_OPEN, &e->open));

@@ -66,6 +66,8 @@ typedef struct tb_bwd {
                                 NULL entry: zero */
     void *const *gin;     /* per input (whole graph), or [0] at lo: overwritten;
                              NULL entry: unwanted */
+    const bool *adds;     /* per input (whole graph): gin is added to; NULL:
+                             none is */
     void *const *gparams; /* per param, added to; NULL or NULL entry */
 } tb_bwd;
 

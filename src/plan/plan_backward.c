@@ -110,15 +110,24 @@ static void *wanted_buffer(const pass *a, int node)
     return a->lo < 0 && a->b->gin ? a->b->gin[s->slot] : NULL;
 }
 
+/* Does the caller's buffer for this leaf already count? */
+static bool counts_already(const pass *a, int node)
+{
+    const tb_step *s = &a->p->steps[node];
+    if (node == a->lo || !tb_plan_leaf(a->p, node))
+        return false;
+    if (s->place == TB_PLACE_PARAM)
+        return true;
+    return a->lo < 0 && a->b->adds && a->b->adds[s->slot];
+}
+
 /* A node matters if it is wanted or passes back to one that matters. */
 static void mark(const pass *a, int node)
 {
     const tb_node *n = &a->p->graph->nodes[node];
     tb_grad *g = &a->grad[node];
     *g = (tb_grad){.into = wanted_buffer(a, node)};
-    g->adds = g->into && node != a->lo &&
-              a->p->steps[node].place == TB_PLACE_PARAM &&
-              tb_plan_leaf(a->p, node);
+    g->adds = g->into && counts_already(a, node);
     g->reach = g->into != NULL;
     if (node == a->lo || !passes_back(a, n->op))
         return;

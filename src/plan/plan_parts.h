@@ -53,7 +53,7 @@ typedef struct tb_grad {
     const void *value; /* what has come so far, NULL: nothing */
     void *at;          /* the same, where it may be added to */
     void *into;        /* the caller's buffer for it, NULL: in work */
-    bool adds;         /* `into` already counts (parameters) */
+    bool adds;         /* `into` already counts: a parameter's, or asked for */
     bool reach;        /* something wanted lies behind */
 } tb_grad;
 

@@ -31,7 +31,7 @@ static tb_status copy_part(tb_quiet *q, size_t p)
 
 static tb_status copy_parts(tb_quiet *q)
 {
-    size_t parts = q->model->sizes.s.depth + 2;
+    size_t parts = q->model->nparts;
     q->attr = tb_arena_alloc(&q->arena, parts * sizeof *q->attr);
     if (!q->attr)
         return TB_ERR_MEMORY;
@@ -57,27 +57,16 @@ void tb_quiet_clear(tb_quiet *q)
     *q = (tb_quiet){0};
 }
 
-static double loss_of(const tb_quiet *q, const tb_run *tail, const tb_graph *g)
-{
-    for (int o = 0; o < g->noutputs; o++)
-        if (tb_streq(g->outputs[o].name, "loss"))
-            return q->model->dtype == TB_F64
-                       ? *(const double *)tail->outputs[o]
-                       : (double)*(const float *)tail->outputs[o];
-    return 0;
-}
-
 tb_status tb_quiet_forward(tb_quiet *q, const tb_batch *b, double *loss)
 {
-    size_t parts = q->model->sizes.s.depth + 2;
-    tb_run r = {0};
-    for (size_t p = 0; p < parts; p++) {
+    tb_run r;
+    for (size_t p = 0; p < q->model->nparts; p++) {
         TB_TRY(tb_model_run(q->model, p, b, &r));
         r.attr = (const double(*)[TB_OP_ATTRS])q->attr[p];
         TB_TRY(tb_plan_forward(q->ctx, &r));
     }
     if (loss)
-        *loss = loss_of(q, &r, tb_model_graph(q->model, parts - 1));
+        *loss = tb_model_loss(q->model);
     return TB_OK;
 }
 

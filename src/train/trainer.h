@@ -140,7 +140,7 @@ typedef struct tb_quiet {
     tb_ctx *ctx;
     tb_arena arena;
     tb_model *model;
-    double (**attr)[TB_OP_ATTRS]; /* [depth + 2] */
+    double (**attr)[TB_OP_ATTRS]; /* [nparts] */
 } tb_quiet;
 
 tb_status tb_quiet_init(tb_model *m, tb_quiet *out);

@@ -304,6 +304,37 @@ TB_TEST(gradients_of_parameters_are_added_to)
     rig_free(&r);
 }
 
+/* Every graph of the zoo, its input gradients added to what is there. */
+TB_TEST(gradients_of_inputs_are_added_where_asked)
+{
+    static const bool adds[] = {true, true, true, true};
+    for (size_t z = 0; z < TB_LEN(hand_zoo); z++) {
+        hand h;
+        rig r;
+        hand_init(&h);
+        hand_zoo[z].make(&h);
+        if (!rig_make(&r, T, &h, TB_F64, TB_PASS_BWD))
+            return;
+        tb_bwd b = {.hi = -1, .lo = -1, .gout = (const void *const *)r.gout};
+        b.gin = r.gin;
+        TB_CHECK(T, h.g.ninputs <= (int)TB_LEN(adds));
+        TB_OKAY(T, rig_forward(&r));
+        TB_OKAY(T, tb_plan_backward(T->ctx, &r.run, &b));
+        b.adds = adds;
+        TB_OKAY(T, tb_plan_backward(T->ctx, &r.run, &b));
+        b.gin = r.tin;
+        b.adds = NULL;
+        TB_OKAY(T, tb_plan_backward(T->ctx, &r.run, &b));
+        for (int i = 0; i < h.g.ninputs; i++)
+            for (size_t j = 0;
+                 !rig_is_ids(&r, h.inputs[i]) && j < rig_count(&r, h.inputs[i]);
+                 j++)
+                TB_NEAR(T, ((double *)r.gin[i])[j], 2 * ((double *)r.tin[i])[j],
+                        1e-12);
+        rig_free(&r);
+    }
+}
+
 /* Whatever is asked for, the parts asked for have the same bits. */
 TB_TEST(unwanted_gradients_are_skipped)
 {

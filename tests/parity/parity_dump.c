@@ -154,7 +154,7 @@ static tb_status draw(dump *d)
 /* Rates that the text fixes, off as in an evaluation. */
 static void silence(dump *d)
 {
-    for (size_t p = 0; p < d->m->sizes.s.depth + 2; p++) {
+    for (size_t p = 0; p < d->m->nparts; p++) {
         const tb_graph *g = tb_model_graph(d->m, p);
         double *attr = (double *)(uintptr_t)tb_model_attrs(d->m, p);
         for (int i = 0; i < g->nnodes; i++)

@@ -188,6 +188,54 @@ TB_TEST(kept_or_not)
     tb_block_destroy(T->ctx, b);
 }
 
+/* Buffers by lifetime: without passes two for the stream, with backward one
+ * for each value and two for gradients; logits and loss have their own. */
+TB_TEST(buffers_take_turns)
+{
+    tb_block *b;
+    tb_settings s = tiny();
+    s.depth = 7;
+    TB_OKAY(T, tb_block_load(T->ctx, "pre-ln", &b));
+    tb_model *m = make(T, b, &s);
+    TB_REQUIRE(T, m != NULL);
+    TB_CHECK(T, m->nvalues == s.depth + 3);
+    TB_OKAY(T, tb_model_bind(m, 2, 6, 0));
+    TB_CHECK(T, m->bound->pool.nlots == 2 + 2);
+    TB_OKAY(T, tb_model_bind(m, 2, 6, TB_PASS_BWD));
+    TB_CHECK(T, m->bound->pool.nlots == m->nvalues + 2);
+    tb_model_destroy(m);
+    tb_block_destroy(T->ctx, b);
+}
+
+/* The parts of one stack in order, and what each reads. */
+TB_TEST(parts_in_order)
+{
+    tb_block *b;
+    tb_settings s = tiny();
+    TB_OKAY(T, tb_block_load(T->ctx, "siamesenorm", &b));
+    tb_model *m = make(T, b, &s);
+    TB_REQUIRE(T, m != NULL);
+    size_t tail = tb_model_tail(m), data = 0;
+    tb_layers layers = tb_model_layers(m, tail);
+    TB_CHECK(T, m->nparts == s.depth + 2 && tail == s.depth + 1);
+    TB_CHECK(T, layers.first == 1 && layers.n == s.depth);
+    TB_CHECK(T, tb_model_role(m, 0) == TB_PART_STEM);
+    TB_CHECK(T, tb_model_role(m, tail) == TB_PART_TAIL);
+    for (size_t p = 1; p <= tail; p++) {
+        TB_CHECK(T, tb_model_layer(m, p) == (p < tail ? p : 0));
+        TB_CHECK(T, tb_model_side(m, p) == TB_SIDE_DECODER);
+        for (int i = 0; i < tb_model_graph(m, p)->ninputs; i++) {
+            int v = tb_model_in_value(m, p, (size_t)i);
+            data += v < 0;
+            TB_CHECK(T, v < 0 || (size_t)v ==
+                                     tb_model_out_value(m, p - 1, (size_t)i));
+        }
+    }
+    TB_CHECK(T, data == 1); /* the targets */
+    tb_model_destroy(m);
+    tb_block_destroy(T->ctx, b);
+}
+
 /* A longer binding's first rows are a shorter one's: causal, batch apart. */
 TB_TEST(rebinding)
 {

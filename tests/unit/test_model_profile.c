@@ -81,7 +81,7 @@ static void make_tokens(tb_test *T, int32_t *tokens, size_t n)
 static void measure(tb_test *T, tb_model *m, const tb_batch *batch, double *f,
                     double *x)
 {
-    size_t n = m->bound->batch * m->bound->time * m->sizes.s.width;
+    size_t n = m->bound->batch * m->bound->time[0] * m->sizes.s.width;
     for (size_t l = 1; l <= DEPTH; l++) {
         const tb_graph *g = tb_model_graph(m, l);
         tb_run r;
