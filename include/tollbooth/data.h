@@ -57,6 +57,25 @@ tb_text_stats tb_text_count(const void *data, size_t n);
 tb_status tb_text_gunzip(tb_ctx *ctx, const char *name, const void *data,
                          size_t n, size_t max, tb_bytes *out);
 
+/* --- lines ---------------------------------------------------------------- */
+
+/** A piece of somebody else's text. */
+typedef struct tb_span {
+    const char *data;
+    size_t n;
+} tb_span;
+
+typedef struct tb_lines {
+    tb_span *line;
+    size_t count;
+} tb_lines;
+
+/** tb_lines_split - the lines of a text, which they point into. A line ends at
+ * LF or CR LF, neither of which belongs to it; a last line needs no end. */
+tb_status tb_lines_split(tb_ctx *ctx, const void *data, size_t n,
+                         tb_lines *out);
+void tb_lines_clear(tb_ctx *ctx, tb_lines *l);
+
 /* --- tokenizers ------------------------------------------------------------
  */
 
@@ -79,10 +98,34 @@ tb_status tb_tokenizer_char(tb_ctx *ctx, const void *data, size_t n,
  * takes its vocabulary from data. TB_ERR_ARG on another name. */
 tb_status tb_tokenizer_make(tb_ctx *ctx, const char *kind, const void *data,
                             size_t n, tb_tokenizer **out);
+/** tb_tokenizer_make_of - the same from several texts, one vocabulary for all:
+ * the lines of source and target, say. */
+tb_status tb_tokenizer_make_of(tb_ctx *ctx, const char *kind,
+                               const tb_span *texts, size_t count,
+                               tb_tokenizer **out);
 void tb_tokenizer_destroy(tb_tokenizer *t); /* NULL is fine */
 
 const char *tb_tokenizer_kind(const tb_tokenizer *t);
 size_t tb_tokenizer_size(const tb_tokenizer *t); /* vocabulary */
+
+/** Tokens that stand for no bytes: encode never gives one, decode gives nothing
+ * for them. Their ids follow those of the text, in this order. */
+typedef enum tb_special {
+    TB_SPECIAL_PAD,   /* behind the end of a shorter row */
+    TB_SPECIAL_START, /* before the first token */
+    TB_SPECIAL_END,   /* after the last one */
+    TB_SPECIAL_MASK   /* hides a token that is to be guessed */
+} tb_special;
+enum { TB_SPECIALS = TB_SPECIAL_MASK + 1 };
+
+/** tb_tokenizer_special_add - give a tokenizer that has none the special tokens
+ * whose bits (1 << TB_SPECIAL_PAD, ...) are set. */
+tb_status tb_tokenizer_special_add(tb_tokenizer *t, unsigned bits);
+/** tb_tokenizer_special - its id, -1 if the tokenizer lacks it. */
+int32_t tb_tokenizer_special(const tb_tokenizer *t, tb_special s);
+/** tb_tokenizer_plain - the vocabulary without special tokens: every id below
+ * it stands for text. */
+size_t tb_tokenizer_plain(const tb_tokenizer *t);
 
 /** tb_tokenizer_token - the bytes of a token, not NUL-terminated; NULL and 0
  * if `id` is out of range. The default prompt is token 0. */
@@ -200,6 +243,111 @@ size_t tb_corpus_windows(const tb_corpus *c, tb_split s);
  * must exist. */
 void tb_corpus_window(const tb_corpus *c, tb_split s, size_t first, size_t rows,
                       int32_t *x, int32_t *y);
+
+/* --- tasks ----------------------------------------------------------------
+ */
+
+/** What a model is asked to say. */
+typedef enum tb_task {
+    TB_TASK_UNSET,
+    TB_TASK_LM,       /* the next token of a text */
+    TB_TASK_MLM,      /* the hidden tokens of a text, BERT's way: 15 % of them
+                         are to be said; of those 80 % show the mask, 10 % a token
+                         drawn from all of the text's, 10 % themselves (Devlin et al.
+                         2019,      arXiv:1810.04805) */
+    TB_TASK_CLASSIFY, /* the label of a line: LABEL TAB text */
+    TB_TASK_TRANSLATE /* the line of the target that stands beside a line of
+                         the source */
+} tb_task;
+
+/** tb_task_name - "lm", "mlm", "classify", "translate"; tb_task_named - the
+ * other way, TB_ERR_ARG with the nearest name. */
+const char *tb_task_name(tb_task t);
+tb_status tb_task_named(tb_ctx *ctx, const char *name, tb_task *out);
+
+/** A loaded file and what messages call it. */
+typedef struct tb_named_text {
+    const char *name, *data;
+    size_t n;
+} tb_named_text;
+
+typedef struct tb_feed_spec {
+    tb_task task;
+    size_t context;      /* most tokens of a row; > 0 */
+    double val_fraction; /* in [0, 1): the last tokens or lines */
+    bool whole; /* to measure a text: one of any length, and all of it */
+    tb_named_text text, target; /* target: of TB_TASK_TRANSLATE alone */
+    const char *const *labels;  /* CLASSIFY: the ones there are; NULL: those of
+                                   the text */
+    size_t nlabels;
+} tb_feed_spec;
+
+/** One batch as a model reads it: [rows, time], what the task lacks is NULL.
+ *
+ *   lm         tokens, and after each the next one as its target
+ *   mlm        tokens of which some are hidden; target: what stood there
+ *   classify   start, then the line; its label is the target of the start
+ *   translate  source: the line, then end; tokens: start, then the line;
+ *              targets: the line, then end
+ *
+ * A position without a target has -1, padding among them; keep is 1 for a
+ * token and 0 for padding. */
+typedef struct tb_rows {
+    int32_t *tokens, *targets;
+    unsigned char *keep;
+    int32_t *source; /* [rows, source_time] */
+    unsigned char *source_keep;
+} tb_rows;
+
+typedef struct tb_feed tb_feed;
+
+/** tb_feed_tokenizer - the vocabulary of the texts of spec, with the special
+ * tokens of its task. Of lines only what belongs to them: no line ends, no
+ * labels. */
+tb_status tb_feed_tokenizer(tb_ctx *ctx, const tb_feed_spec *spec,
+                            const char *kind, tb_tokenizer **out);
+
+/**
+ * tb_feed_create - encode the texts and split them.
+ *
+ * A pair of lines of which one is empty is passed over and counted, and so is
+ * an empty line of a file of labels. TB_ERR_INPUT: a text of tokens shorter
+ * than tb_corpus_create wants (unless spec->whole); files of an unequal number
+ * of lines; lines too long for the context; a line without a TAB; a label that
+ * is not UTF-8 or not one of spec->labels; fewer than two labels; no line left.
+ * TB_ERR_ARG: the tokenizer lacks a special token of the task.
+ */
+tb_status tb_feed_create(tb_ctx *ctx, const tb_feed_spec *spec,
+                         const tb_tokenizer *t, tb_feed **out);
+void tb_feed_destroy(tb_feed *f); /* NULL is fine */
+
+tb_task tb_feed_task(const tb_feed *f);
+/** tb_feed_time - tokens of a row: the context, or of lines the longest there
+ * is. tb_feed_source_time - the same of sources, 0: there are none. */
+size_t tb_feed_time(const tb_feed *f);
+size_t tb_feed_source_time(const tb_feed *f);
+/** tb_feed_tokens - text tokens of a part, of both sides. */
+size_t tb_feed_tokens(const tb_feed *f, tb_split s);
+/** tb_feed_lines - lines of a part; 0 where the text is not read in lines.
+ * tb_feed_skipped - those passed over. */
+size_t tb_feed_lines(const tb_feed *f, tb_split s);
+size_t tb_feed_skipped(const tb_feed *f);
+/** tb_feed_labels - the labels, sorted as bytes, and how many; a class is its
+ * place here. */
+const char *const *tb_feed_labels(const tb_feed *f, size_t *n);
+/** tb_feed_hash - of what a resumed run must find again. */
+uint64_t tb_feed_hash(const tb_feed *f);
+
+/** tb_feed_batch - training rows [row, row+rows) of a step: a pure function of
+ * (seed, step, row). Allocates nothing and cannot fail. */
+void tb_feed_batch(const tb_feed *f, uint64_t seed, uint64_t step, uint64_t row,
+                   size_t rows, const tb_rows *out);
+/** tb_feed_rows - rows that cover a part, each token or line once. */
+size_t tb_feed_rows(const tb_feed *f, tb_split s);
+/** tb_feed_row - the i-th of them as row `at` of out; what mlm hides in it is
+ * the same in every run. */
+void tb_feed_row(const tb_feed *f, tb_split s, size_t i, const tb_rows *out,
+                 size_t at);
 
 #ifdef __cplusplus
 }

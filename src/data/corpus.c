@@ -2,7 +2,7 @@
 /* Tokens in two parts and the windows cut from them. What a step sees is a
  * pure function of seed, step and row: nothing to save, nothing to restore. */
 #include "base/number.h"
-#include "data/tokenizer.h"
+#include "data/feed.h"
 
 typedef struct part {
     size_t at, n; /* in ids */
@@ -114,6 +114,31 @@ tb_status tb_corpus_create_ids(tb_ctx *ctx, const char *name,
         memcpy(tokens.ids, ids, n * sizeof(*ids));
     tokens.count = n;
     return make(ctx, name, tokens, vocab, opt, out);
+}
+
+tb_status tb_corpus_create_whole(tb_ctx *ctx, const char *name,
+                                 const tb_tokenizer *t, const void *data,
+                                 size_t n, size_t context, tb_corpus **out)
+{
+    tb_tokens tokens;
+    *out = NULL;
+    TB_TRY(tb_tokenizer_encode(ctx, t, name, data, n, &tokens));
+    if (tokens.count == 0) {
+        tb_tokens_clear(ctx, &tokens);
+        return TB_FAIL(ctx, TB_ERR_INPUT, "%s: the text is empty", name);
+    }
+    *out = tb_alloc(ctx, 1, sizeof(**out));
+    if (*out == NULL) {
+        tb_tokens_clear(ctx, &tokens);
+        return TB_ERR_MEMORY;
+    }
+    **out = (tb_corpus){.ctx = ctx,
+                        .tokens = tokens,
+                        .vocab = tb_tokenizer_size(t),
+                        .context = context,
+                        .parts = {{0, tokens.count}, {tokens.count, 0}}};
+    (*out)->hash = hash_of(*out);
+    return TB_OK;
 }
 
 void tb_corpus_destroy(tb_corpus *c)

@@ -16,6 +16,8 @@ tb_status tb_tokenizer_new(tb_ctx *ctx, const tb_token_kind *kind,
         return TB_ERR_MEMORY;
     (*out)->ctx = ctx;
     (*out)->kind = kind;
+    for (size_t i = 0; i < TB_SPECIALS; i++)
+        (*out)->special[i] = -1;
     return TB_OK;
 }
 
@@ -33,17 +35,17 @@ tb_status tb_tokenizer_room(tb_tokenizer *t, size_t size, size_t bytes)
 {
     t->bytes = tb_alloc(t->ctx, bytes, 1);
     t->at = t->bytes ? tb_alloc(t->ctx, size + 1, sizeof(*t->at)) : NULL;
-    t->size = t->at ? size : 0;
+    t->size = t->plain = t->at ? size : 0;
     return t->at ? TB_OK : TB_ERR_MEMORY;
 }
 
-static tb_status build(tb_ctx *ctx, const tb_token_kind *kind, const void *data,
-                       size_t n, tb_tokenizer **out)
+static tb_status build(tb_ctx *ctx, const tb_token_kind *kind,
+                       const tb_span *texts, size_t count, tb_tokenizer **out)
 {
     tb_tokenizer *t;
     *out = NULL;
     TB_TRY(tb_tokenizer_new(ctx, kind, &t));
-    tb_status s = kind->build(t, data, n);
+    tb_status s = kind->build(t, texts, count);
     if (s == TB_OK)
         *out = t;
     else
@@ -59,7 +61,8 @@ tb_status tb_tokenizer_byte(tb_ctx *ctx, tb_tokenizer **out)
 tb_status tb_tokenizer_char(tb_ctx *ctx, const void *data, size_t n,
                             tb_tokenizer **out)
 {
-    return build(ctx, &tb_token_char, data, n, out);
+    const tb_span text = {data, n};
+    return build(ctx, &tb_token_char, &text, 1, out);
 }
 
 static const tb_token_kind *kind_named(const char *name)
@@ -70,15 +73,98 @@ static const tb_token_kind *kind_named(const char *name)
     return NULL;
 }
 
-tb_status tb_tokenizer_make(tb_ctx *ctx, const char *kind, const void *data,
-                            size_t n, tb_tokenizer **out)
+tb_status tb_tokenizer_make_of(tb_ctx *ctx, const char *kind,
+                               const tb_span *texts, size_t count,
+                               tb_tokenizer **out)
 {
     const tb_token_kind *k = kind_named(kind);
     *out = NULL;
     if (k == NULL)
         return TB_FAIL(ctx, TB_ERR_ARG,
                        "tokenizer: got '%s', wanted char or byte", kind);
-    return build(ctx, k, data, n, out);
+    return build(ctx, k, texts, count, out);
+}
+
+tb_status tb_tokenizer_make(tb_ctx *ctx, const char *kind, const void *data,
+                            size_t n, tb_tokenizer **out)
+{
+    const tb_span text = {data, n};
+    return tb_tokenizer_make_of(ctx, kind, &text, 1, out);
+}
+
+/* --- special tokens: of no bytes, so that decoding needs no case for them ---
+ */
+
+static const char *const special_names[TB_SPECIALS] = {"pad", "start", "end",
+                                                       "mask"};
+
+tb_status tb_tokenizer_special_add(tb_tokenizer *t, unsigned bits)
+{
+    size_t *at = tb_alloc(t->ctx, t->plain + TB_SPECIALS + 1, sizeof *at);
+    if (at == NULL)
+        return TB_ERR_MEMORY;
+    memcpy(at, t->at, (t->plain + 1) * sizeof *at);
+    tb_free(t->ctx, t->at);
+    t->at = at;
+    t->size = t->plain;
+    for (size_t i = 0; i < TB_SPECIALS; i++) {
+        bool has = bits >> i & 1;
+        t->special[i] = has ? (int32_t)t->size : -1;
+        t->size += has;
+        at[t->size] = at[t->plain];
+    }
+    return TB_OK;
+}
+
+int32_t tb_tokenizer_special(const tb_tokenizer *t, tb_special s)
+{
+    return t->special[s];
+}
+
+size_t tb_tokenizer_plain(const tb_tokenizer *t)
+{
+    return t->plain;
+}
+
+static void save_special(const tb_tokenizer *t, tb_json *j)
+{
+    if (t->size == t->plain)
+        return;
+    tb_json_array(j, "special");
+    for (size_t i = 0; i < TB_SPECIALS; i++)
+        if (t->special[i] >= 0)
+            tb_json_string(j, NULL, special_names[i]);
+    tb_json_end(j);
+}
+
+/* One name of the list: known, and behind those before it. */
+static tb_status special_bit(tb_ctx *ctx, const char *name, unsigned *bits)
+{
+    for (unsigned i = 0; i < TB_SPECIALS; i++)
+        if (tb_streq(special_names[i], name) && *bits >> i == 0) {
+            *bits |= 1u << i;
+            return TB_OK;
+        }
+    return TB_FAIL(ctx, TB_ERR_INPUT,
+                   "tokenizer: special: got \"%s\", wanted pad, start, end and "
+                   "mask in this order, each at most once",
+                   name);
+}
+
+static tb_status load_special(tb_tokenizer *t, tb_config *c)
+{
+    tb_config *list, *item;
+    unsigned bits = 0;
+    if (tb_config_what(c, "special") == TB_CONFIG_ABSENT)
+        return TB_OK;
+    TB_TRY(tb_config_array(c, "special", &list));
+    for (size_t i = 0; i < tb_config_length(list); i++) {
+        const char *name;
+        TB_TRY(tb_config_item(list, i, &item));
+        TB_TRY(tb_config_string(item, NULL, &name));
+        TB_TRY(special_bit(t->ctx, name, &bits));
+    }
+    return tb_tokenizer_special_add(t, bits);
 }
 
 /* --- tokens
@@ -173,6 +259,7 @@ tb_status tb_tokenizer_save(tb_ctx *ctx, const tb_tokenizer *t, tb_bytes *out)
     tb_json_string(j, "tollbooth", TB_VERSION);
     tb_json_string(j, "tokenizer", t->kind->name);
     t->kind->save(t, j);
+    save_special(t, j);
     tb_json_end(j);
     const char *text = tb_json_text(j);
     size_t n = text == NULL ? 0 : strlen(text);
@@ -198,7 +285,8 @@ static tb_status load(tb_ctx *ctx, const char *name, tb_config *c,
                        "\"byte\"",
                        name, kind);
     TB_TRY(tb_tokenizer_new(ctx, k, out));
-    return k->load(*out, c);
+    TB_TRY(k->load(*out, c));
+    return load_special(*out, c);
 }
 
 tb_status tb_tokenizer_load(tb_ctx *ctx, const char *name, const char *text,
@@ -219,10 +307,10 @@ tb_status tb_tokenizer_load(tb_ctx *ctx, const char *name, const char *text,
 /* --- byte
  * ------------------------------------------------------------------------ */
 
-static tb_status byte_build(tb_tokenizer *t, const char *data, size_t n)
+static tb_status byte_build(tb_tokenizer *t, const tb_span *texts, size_t count)
 {
-    (void)data;
-    (void)n;
+    (void)texts;
+    (void)count;
     TB_TRY(tb_tokenizer_room(t, 256, 256));
     for (size_t i = 0; i <= 256; i++)
         t->at[i] = i;

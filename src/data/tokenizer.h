@@ -12,8 +12,8 @@ typedef struct tb_token_kind {
     const char *name; /* of --tokenizer and of the file */
     tb_status (*encode)(tb_ctx *ctx, const tb_tokenizer *t, const char *what,
                         const char *data, size_t n, tb_tokens *out);
-    /** The vocabulary from a text; NULL data where it needs none. */
-    tb_status (*build)(tb_tokenizer *t, const char *data, size_t n);
+    /** The vocabulary from texts; none where it needs none. */
+    tb_status (*build)(tb_tokenizer *t, const tb_span *texts, size_t count);
     void (*save)(const tb_tokenizer *t, tb_json *j); /* into an open object */
     tb_status (*load)(tb_tokenizer *t, tb_config *c);
 } tb_token_kind;
@@ -24,8 +24,10 @@ struct tb_tokenizer {
     tb_ctx *ctx;
     const tb_token_kind *kind;
     size_t size;  /* tokens */
-    char *bytes;  /* of all tokens, one after the other */
-    size_t *at;   /* [size+1] where each starts */
+    size_t plain; /* of them, those that stand for text: ids 0 .. plain-1 */
+    int32_t special[TB_SPECIALS]; /* ids, -1: none */
+    char *bytes;                  /* of all tokens, one after the other */
+    size_t *at;                   /* [size+1] where each starts */
     int32_t *map; /* char: [TB_CODES + 256] id of a code point or byte, -1 */
 };
 

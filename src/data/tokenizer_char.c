@@ -52,15 +52,20 @@ static tb_status make_map(tb_tokenizer *t)
     return TB_OK;
 }
 
-static tb_status char_build(tb_tokenizer *t, const char *data, size_t n)
+static tb_status char_build(tb_tokenizer *t, const tb_span *texts, size_t count)
 {
-    if (n == 0)
+    size_t all = 0;
+    TB_TRY(make_map(t));
+    for (size_t k = 0; k < count; k++) {
+        const tb_span *s = &texts[k];
+        for (size_t i = 0, len; i < s->n; i += len)
+            t->map[symbol_at(s->data + i, s->n - i, &len)] = 0;
+        all |= s->n;
+    }
+    if (all == 0)
         return TB_FAIL(t->ctx, TB_ERR_INPUT,
                        "character vocabulary: got an empty text, wanted at "
                        "least 1 character");
-    TB_TRY(make_map(t));
-    for (size_t i = 0, len; i < n; i += len)
-        t->map[symbol_at(data + i, n - i, &len)] = 0;
     return number_symbols(t);
 }
 

@@ -2,10 +2,10 @@
 /* xent: mean over the rows with a target of -log softmax(logits)[target], a
  * scalar. A target below 0 means none; one beyond the logits is passed over
  * and is a finding of `check`. Without any target the loss and its gradients
- * are 0. With smoothing e the target is a mixture, e/V for every class and 1 - e
- * more for the right one (Szegedy et al. 2016, arXiv:1512.00567):
- *   loss = lse - (1 - e) z[target] - e mean(z)
- * saved: log-sum-exp of each row, then the number of targets. */
+ * are 0. Smoothing e spreads that share of the target over all V classes
+ * (Szegedy et al. 2016, arXiv:1512.00567), so that a row costs
+ * lse - (1 - e) z[target] - e mean(z). saved: log-sum-exp of each row, then
+ * the number of targets. */
 #include "ops/op_help.h"
 
 static bool shape(const tb_shape *in, int nin, const double *attr,

@@ -198,6 +198,13 @@ TB_TEST(broken_files)
          "bytes[0]: got 256"},
         {"{\"tokenizer\":\"char\",\"codepoints\":[\"a\"],\"bytes\":[]}",
          "t.json: codepoints[0]: got string \"a\", wanted an integer"},
+        {"{\"tokenizer\":\"byte\",\"special\":[\"stop\"]}",
+         "special: got \"stop\", wanted pad, start, end and mask"},
+        {"{\"tokenizer\":\"byte\",\"special\":[\"end\",\"pad\"]}",
+         "special: got \"pad\""},
+        {"{\"tokenizer\":\"byte\",\"special\":[\"pad\",\"pad\"]}",
+         "special: got \"pad\""},
+        {"{\"tokenizer\":\"byte\",\"special\":\"pad\"}", "wanted a list"},
     };
     for (size_t i = 0; i < TB_LEN(rows); i++) {
         tb_tokenizer *t;
@@ -224,6 +231,104 @@ TB_TEST(each_allocation_may_fail)
                    tb_tokenizer_destroy(u));
     tb_bytes_clear(T->ctx, &b);
     tb_tokens_clear(T->ctx, &ids);
+    tb_tokenizer_destroy(t);
+}
+
+/* --- special tokens
+ * ---------------------------------------------------------------------- */
+
+enum {
+    PAD = 1 << TB_SPECIAL_PAD,
+    START = 1 << TB_SPECIAL_START,
+    END = 1 << TB_SPECIAL_END,
+    MASK = 1 << TB_SPECIAL_MASK
+};
+
+static int32_t special(const tb_tokenizer *t, tb_special s)
+{
+    return tb_tokenizer_special(t, s);
+}
+
+TB_TEST(special_tokens_come_last)
+{
+    tb_tokenizer *t = make(T, "char", "abc", 3);
+    TB_CHECK(T, special(t, TB_SPECIAL_PAD) == -1);
+    TB_OKAY(T, tb_tokenizer_special_add(t, PAD | MASK));
+    TB_CHECK(T, tb_tokenizer_size(t) == 5 && tb_tokenizer_plain(t) == 3);
+    TB_CHECK(T, special(t, TB_SPECIAL_PAD) == 3);
+    TB_CHECK(T, special(t, TB_SPECIAL_START) == -1);
+    TB_CHECK(T, special(t, TB_SPECIAL_END) == -1);
+    TB_CHECK(T, special(t, TB_SPECIAL_MASK) == 4);
+    tb_tokenizer_destroy(t);
+}
+
+/* Whatever the text, a special token is never in it. */
+TB_TEST(special_tokens_are_no_text)
+{
+    static const char *const kinds[] = {"byte", "char"};
+    char all[256];
+    for (size_t i = 0; i < 256; i++)
+        all[i] = (char)(unsigned char)i;
+    for (size_t k = 0; k < 2; k++) {
+        tb_tokenizer *t = make(T, kinds[k], all, 256);
+        tb_tokens ids;
+        tb_bytes b;
+        size_t n = 9;
+        TB_OKAY(T, tb_tokenizer_special_add(t, PAD | START | END | MASK));
+        TB_OKAY(T, tb_tokenizer_encode(T->ctx, t, "all", all, 256, &ids));
+        for (size_t i = 0; i < ids.count; i++)
+            TB_CHECK(T, (size_t)ids.ids[i] < tb_tokenizer_plain(t));
+        tb_tokens_clear(T->ctx, &ids);
+        const int32_t row[] = {special(t, TB_SPECIAL_START), 65,
+                               special(t, TB_SPECIAL_END),
+                               special(t, TB_SPECIAL_PAD)};
+        TB_OKAY(T, tb_tokenizer_decode(T->ctx, t, row, 4, &b));
+        TB_STR(T, b.data, "A");
+        tb_bytes_clear(T->ctx, &b);
+        TB_CHECK(T, tb_tokenizer_token(t, row[0], &n) != NULL && n == 0);
+        const int32_t beyond = (int32_t)tb_tokenizer_size(t);
+        TB_FAILS(T, tb_tokenizer_decode(T->ctx, t, &beyond, 1, &b),
+                 TB_ERR_INPUT, "token 0: got id");
+        tb_tokenizer_destroy(t);
+    }
+}
+
+TB_TEST(special_tokens_are_saved)
+{
+    tb_tokenizer *t = make(T, "char", "abc", 3), *u;
+    tb_bytes a, b;
+    TB_OKAY(T, tb_tokenizer_special_add(t, PAD | START | END));
+    TB_OKAY(T, tb_tokenizer_save(T->ctx, t, &a));
+    TB_CHECK(T, strstr(a.data, "\"special\":[\"pad\",\"start\",\"end\"]"));
+    TB_OKAY(T, tb_tokenizer_load(T->ctx, "t.json", a.data, a.len, &u));
+    TB_OKAY(T, tb_tokenizer_save(T->ctx, u, &b));
+    TB_STR(T, b.data, a.data);
+    TB_CHECK(T, tb_tokenizer_size(u) == 6 && tb_tokenizer_plain(u) == 3);
+    TB_CHECK(T, special(u, TB_SPECIAL_END) == 5);
+    tb_bytes_clear(T->ctx, &a);
+    tb_bytes_clear(T->ctx, &b);
+    TMP_EACH_ALLOC(T, tb_tokenizer_special_add(u, MASK), (void)0);
+    TB_CHECK(T, special(u, TB_SPECIAL_MASK) == 3);
+    tb_tokenizer_destroy(t);
+    tb_tokenizer_destroy(u);
+}
+
+/* Source and target share one vocabulary. */
+TB_TEST(one_vocabulary_of_several_texts)
+{
+    const tb_span parts[] = {{"ba", 2}, {"", 0}, {"cb", 2}};
+    tb_tokenizer *t;
+    size_t n;
+    TB_OKAY(T, tb_tokenizer_make_of(T->ctx, "char", parts, 3, &t));
+    TB_CHECK(T, tb_tokenizer_size(t) == 3);
+    TB_CHECK(T, *tb_tokenizer_token(t, 2, &n) == 'c' && n == 1);
+    tb_tokenizer_destroy(t);
+    TB_FAILS(T, tb_tokenizer_make_of(T->ctx, "char", parts + 1, 1, &t),
+             TB_ERR_INPUT, "empty text");
+    /* half a character of one and half of the next are not one */
+    const tb_span halves[] = {{"\xcf", 1}, {"\x95", 1}};
+    TB_OKAY(T, tb_tokenizer_make_of(T->ctx, "char", halves, 2, &t));
+    TB_CHECK(T, tb_tokenizer_size(t) == 2);
     tb_tokenizer_destroy(t);
 }
 
