@@ -72,7 +72,7 @@ static tb_status lane_of(tb_ctx *ctx, tb_arena *a, const tb_block *b,
     tb_sizes sizes;
     tb_graph *g;
     TB_TRY(tb_sizes_resolve(ctx, b, &unset, &sizes));
-    TB_TRY(tb_graph_layer(ctx, a, b, &sizes, TB_STACK_DECODER, 1, &g));
+    TB_TRY(tb_graph_layer(ctx, a, b, &sizes, tb_sizes_top(&sizes), 1, &g));
     TB_TRY(tb_graph_lane(ctx, g, a, lane));
     TB_TRY(tb_graph_tail(ctx, a, b, &sizes, &g));
     TB_TRY(tb_graph_lane(ctx, g, a, &tail));

@@ -141,6 +141,27 @@ static tb_status check_dims(tb_builder *b, const tb_op *op, const int *in,
     return tb_build_fail(b, pos, "widths differ: %s and %s", lt, rt);
 }
 
+/* Whose tokens the result's rows are. Only attention reads rows of both. */
+static tb_status check_rows(tb_builder *b, const tb_op *op, const int *in,
+                            int nin, tb_pos pos, bool *of_memory)
+{
+    bool any = false;
+    for (int i = 0; i < nin; i++) {
+        const tb_node *n = &b->g->nodes[in[i]];
+        if (n->shape.kind != TB_SHAPE_STREAM)
+            continue;
+        if (any && n->of_memory != *of_memory && op != &tb_op_mha)
+            return tb_build_fail(
+                b, pos,
+                "%s: the rows of memory are other tokens; only "
+                "mha brings them together",
+                op->name);
+        *of_memory = any ? *of_memory : n->of_memory;
+        any = true;
+    }
+    return TB_OK;
+}
+
 tb_status tb_build_node(tb_builder *b, const tb_op *op, const int *in, int nin,
                         const tb_attr *attr, tb_pos pos, int *out)
 {
@@ -162,6 +183,7 @@ tb_status tb_build_node(tb_builder *b, const tb_op *op, const int *in, int nin,
         attrs[i] = attr[i].value;
     }
     TB_TRY(check_dims(b, op, in, nin, pos));
+    TB_TRY(check_rows(b, op, in, nin, pos, &n.of_memory));
     const char *why = "shapes do not fit";
     if (!op->shape(shapes, nin, attrs, &n.shape, &why))
         return tb_build_fail(b, pos, "%s: %s", op->name, why);
@@ -203,8 +225,35 @@ tb_status tb_build_param(tb_builder *b, const char *base, const char *suffix,
     TB_TRY(tb_build_leaf(b, &tb_op_param, name, shape, dim, out));
     TB_TRY(TB_GROW(b, g->params, g->nparams, b->cap_params, tb_param));
     g->nodes[*out].param = g->nparams;
-    g->params[g->nparams++] = (tb_param){name, role, shape, start, pos, *out};
+    g->params[g->nparams++] =
+        (tb_param){name, role, shape, start, pos, *out, false};
     return TB_OK;
+}
+
+tb_status tb_build_keep(tb_builder *b, bool of_memory, int *node)
+{
+    int *known = &b->keep[of_memory];
+    const char *name = of_memory ? "memory_keep" : "keep";
+    if (b->sizes->s.padding && *known < 0) {
+        TB_TRY(tb_build_leaf(b, &tb_op_input, name,
+                             (tb_shape){TB_SHAPE_STREAM, 1, 1}, (tb_dim){0, 1},
+                             known));
+        b->g->nodes[*known].of_memory = of_memory;
+    }
+    *node = *known;
+    return TB_OK;
+}
+
+tb_status tb_build_no_encoder(tb_builder *b, tb_pos pos, const char *what)
+{
+    if (b->stack == TB_STACK_CROSS)
+        return tb_build_fail(b, pos, "%s belongs in decoder blocks, not in %s",
+                             what, b->place);
+    if (b->sizes->s.stack == TB_STACKS_BOTH)
+        return tb_build_fail(
+            b, pos, "%s: an encoder reads no memory, its output is one", what);
+    return tb_build_fail(b, pos, "%s: needs an encoder%s", what,
+                         b->eval ? "" : ": --stack encoder-decoder");
 }
 
 tb_status tb_build_slot(tb_builder *b, const char *base, const char **out)

@@ -62,6 +62,9 @@ typedef struct tb_builder {
     const tb_sizes *sizes;
     bool eval; /* names of --set are inputs; parameters named by call */
     bool causal;
+    tb_stack stack;
+    int keep[2]; /* leaves that say what is padding among the stack's own
+                    tokens and among memory's; -1: not made */
     const tb_eval_input *sets;
     int nsets;
     int cap_nodes, cap_params, cap_regions, cap_inputs, cap_outputs;
@@ -115,7 +118,8 @@ enum {
 };
 
 tb_status tb_build_begin(tb_builder *b, tb_ctx *ctx, tb_arena *arena,
-                         const tb_block *block, const tb_sizes *sizes);
+                         const tb_block *block, const tb_sizes *sizes,
+                         tb_stack stack);
 
 /* nodes */
 tb_status tb_build_node(tb_builder *b, const tb_op *op, const int *in, int nin,
@@ -147,7 +151,12 @@ tb_status tb_build_value(tb_builder *b, const tb_expr *e, int *node);
 tb_status tb_build_tuple_args(tb_builder *b, const tb_expr **e,
                               struct tb_args *args);
 tb_status tb_build_call(tb_builder *b, const tb_expr *e, tb_val *out);
-tb_status tb_build_section(tb_builder *b, const tb_section *s, tb_stack stack);
+tb_status tb_build_section(tb_builder *b, const tb_section *s);
+/** tb_build_keep - the mask [B,T,1] of the tokens that are no padding: the
+ * stack's own, or memory's. -1 in a model without padding. */
+tb_status tb_build_keep(tb_builder *b, bool of_memory, int *node);
+/** tb_build_no_encoder - `what` is of decoder blocks that have an encoder. */
+tb_status tb_build_no_encoder(tb_builder *b, tb_pos pos, const char *what);
 /** tb_build_width - fold a width such as 4*d at d and 2d: number and dim. */
 tb_status tb_build_width(tb_builder *b, const tb_expr *e, size_t *width,
                          tb_dim *dim);

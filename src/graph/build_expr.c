@@ -205,6 +205,8 @@ static tb_status unknown_name(tb_builder *b, const tb_expr *e)
         return tb_build_fail(b, e->pos,
                              "%s is a function; did you mean %s(...)?", e->name,
                              e->name);
+    if (tb_streq(e->name, "memory"))
+        return tb_build_no_encoder(b, e->pos, e->name);
     if (what)
         return tb_build_fail(b, e->pos, "%s is %s: it cannot be read yet",
                              e->name, what);

@@ -118,12 +118,12 @@ static tb_status statement(tb_builder *b, const tb_stmt *s)
 
 /* Ruling 1: a section with F is repeated once per sublayer; the value of an
  * EXPR, which stands last, is computed once. */
-static tb_status repeat(tb_builder *b, const tb_section *s, tb_stack stack)
+static tb_status repeat(tb_builder *b, const tb_section *s)
 {
     int n = s->nstmts - (s->stmts[s->nstmts - 1].kind == TB_STMT_VALUE);
     b->sub_is_f = true;
     for (size_t i = 0; i < TB_LEN(sublayers); i++) {
-        if (i == 1 && stack != TB_STACK_CROSS)
+        if (i == 1 && b->stack != TB_STACK_CROSS)
             continue;
         b->sub = sublayers[i];
         b->k++;
@@ -161,12 +161,12 @@ static tb_status check_mixed(tb_builder *b, const tb_section *s, bool *has_f)
     return TB_OK;
 }
 
-tb_status tb_build_section(tb_builder *b, const tb_section *s, tb_stack stack)
+tb_status tb_build_section(tb_builder *b, const tb_section *s)
 {
     bool has_f = false;
     TB_TRY(check_mixed(b, s, &has_f));
     if (has_f)
-        return repeat(b, s, stack);
+        return repeat(b, s);
     for (int i = 0; i < s->nstmts; i++)
         TB_TRY(statement(b, &s->stmts[i]));
     return TB_OK;

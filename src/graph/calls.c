@@ -15,6 +15,19 @@ typedef struct call_row {
     const char *keys; /* options, separated by spaces */
 } call_row;
 
+static bool has_word(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *p = words; *p;) {
+        const char *end = strchr(p, ' ');
+        size_t len = end ? (size_t)(end - p) : strlen(p);
+        if (len == n && memcmp(p, word, n) == 0)
+            return true;
+        p += len + (end != NULL);
+    }
+    return false;
+}
+
 static tb_status node_value(tb_val *out, int node)
 {
     *out = (tb_val){.kind = TB_VAL_NODE, .node = node};
@@ -340,6 +353,19 @@ static tb_status region_body(tb_builder *b, const tb_expr *e, const tb_def *def,
     return tb_build_node(b, &tb_op_branch, &y, 1, NULL, e->pos, out);
 }
 
+/* Memory is a second input where something inside reads it. */
+static void reads_memory(tb_builder *b, tb_region *r)
+{
+    const tb_binding *bind = tb_scope_find(&b->scope, "memory");
+    int memory = bind ? bind->val.node : -1;
+    for (int i = r->first; i <= r->last && memory >= 0; i++)
+        for (int j = 0; j < b->g->nodes[i].nin; j++)
+            if (b->g->nodes[i].in[j] == memory) {
+                r->nin = 2;
+                r->in[1] = memory;
+            }
+}
+
 /* A sublayer by its name. Errors inside the prelude show the call. */
 static tb_status region(tb_builder *b, const tb_expr *e, const char *name,
                         tb_val *out)
@@ -348,11 +374,8 @@ static tb_status region(tb_builder *b, const tb_expr *e, const char *name,
     const tb_def *def = own ? own : tb_def_find(b->prelude, name);
     const tb_builder outer = *b;
     int x, node;
-    if (!def)
-        return tb_build_fail(b, e->pos,
-                             "%s: needs an encoder; encoder-decoder stacks "
-                             "cannot be built yet",
-                             name);
+    if (tb_streq(name, "cross") && b->stack != TB_STACK_CROSS)
+        return tb_build_no_encoder(b, e->pos, name);
     TB_TRY(tb_build_value(b, e->args[0].value, &x));
     TB_TRY(region_open(b, e, name, x));
     int at = b->region;
@@ -369,6 +392,7 @@ static tb_status region(tb_builder *b, const tb_expr *e, const char *name,
     b->g->regions[at].out = node;
     b->g->regions[at].last = node;
     b->g->nodes[node].region = at;
+    reads_memory(b, &b->g->regions[at]);
     return node_value(out, node);
 }
 
@@ -389,13 +413,14 @@ static tb_status call_sublayer(tb_builder *b, const tb_expr *e, tb_val *out)
 /* --- weights inside sublayers ------------------------------------------- */
 
 typedef struct weight_row {
-    const char *name, *region;
-    int out; /* 0: d, 1: kv width, 2: ffn width */
+    const char *name, *regions; /* where it may stand, the first by default */
+    int out;                    /* 0: d, 1: kv width, 2: ffn width */
 } weight_row;
 
 static const weight_row weights[] = {
-    {"q", "attn", 0}, {"k", "attn", 1},   {"v", "attn", 1},  {"o", "attn", 0},
-    {"up", "ffn", 2}, {"gate", "ffn", 2}, {"down", "ffn", 0}};
+    {"q", "attn cross", 0}, {"k", "attn cross", 1}, {"v", "attn cross", 1},
+    {"o", "attn cross", 0}, {"up", "ffn", 2},       {"gate", "ffn", 2},
+    {"down", "ffn", 0}};
 
 static void weight_width(const tb_builder *b, const weight_row *w,
                          size_t *width, tb_dim *dim)
@@ -418,11 +443,12 @@ static tb_status call_weight(tb_builder *b, const tb_expr *e, tb_val *out)
     tb_dim dim;
     while (!tb_streq(w->name, e->name))
         w++;
-    if (!r || !tb_streq(r->name, w->region))
+    int home = (int)strcspn(w->regions, " ");
+    if (!r || !has_word(w->regions, r->name))
         return tb_build_fail(b, e->pos,
-                             "%s(...) is a weight of %s: it belongs inside "
-                             "%s(x) = ...",
-                             e->name, w->region, w->region);
+                             "%s(...) is a weight of %.*s: it belongs inside "
+                             "%.*s(x) = ...",
+                             e->name, home, w->regions, home, w->regions);
     TB_TRY(tb_build_value(b, e->args[0].value, &x));
     const char *base = tb_arena_printf(b->arena, "%s.%s", r->name, e->name);
     tb_binding *bind;
@@ -441,24 +467,41 @@ static tb_status call_weight(tb_builder *b, const tb_expr *e, tb_val *out)
     return node_value(out, node);
 }
 
+/* Keys and values are of one length; a memory has no order with the queries;
+ * padding is not seen. */
+static tb_status mha_mask(tb_builder *b, const tb_expr *e, int in[4], int *nin,
+                          tb_attr *causal)
+{
+    const tb_node *nodes = b->g->nodes;
+    bool memory = nodes[in[1]].of_memory;
+    if (memory != nodes[in[2]].of_memory)
+        return tb_build_fail(b, e->pos,
+                             "mha: keys and values must both be memory's, or "
+                             "neither");
+    causal->value = b->causal && memory == nodes[in[0]].of_memory;
+    TB_TRY(tb_build_keep(b, memory, &in[3]));
+    *nin = in[3] < 0 ? 3 : 4;
+    return TB_OK;
+}
+
 static tb_status call_mha(tb_builder *b, const tb_expr *e, tb_val *out)
 {
     const tb_settings *s = &b->sizes->s;
     const tb_expr *scale = option(e, "scale");
-    int in[3], node;
+    int in[4], nin = 3, node;
     tb_attr attr[TB_OP_ATTRS] = {{0}};
     attr[TB_ATTR_ATTN_HEADS].value = (double)s->heads;
     attr[TB_ATTR_ATTN_KV_HEADS].value = (double)s->kv_heads;
-    attr[TB_ATTR_ATTN_CAUSAL].value = b->causal;
     attr[TB_ATTR_ATTN_DROP].value = s->dropout;
     for (int i = 0; i < 3; i++)
         TB_TRY(tb_build_value(b, e->args[i].value, &in[i]));
+    TB_TRY(mha_mask(b, e, in, &nin, &attr[TB_ATTR_ATTN_CAUSAL]));
     if (scale)
         TB_TRY(const_attr(b, scale, "scale", &attr[TB_ATTR_ATTN_SCALE]));
     if (scale && !(attr[TB_ATTR_ATTN_SCALE].value > 0))
         return tb_build_fail(b, scale->pos, "scale: got %g, wanted more than 0",
                              attr[TB_ATTR_ATTN_SCALE].value);
-    TB_TRY(tb_build_node(b, &tb_op_mha, in, 3, attr, e->pos, &node));
+    TB_TRY(tb_build_node(b, &tb_op_mha, in, nin, attr, e->pos, &node));
     return node_value(out, node);
 }
 
@@ -654,19 +697,6 @@ static const call_row *find_call(const char *name)
             return &by_name[i];
     const call_row *row = &by_kind[tb_callable_find(name)];
     return row->build ? row : NULL;
-}
-
-static bool has_word(const char *words, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *p = words; *p;) {
-        const char *end = strchr(p, ' ');
-        size_t len = end ? (size_t)(end - p) : strlen(p);
-        if (len == n && memcmp(p, word, n) == 0)
-            return true;
-        p += len + (end != NULL);
-    }
-    return false;
 }
 
 static tb_status wrong_count(tb_builder *b, const tb_expr *e, int got, int min,

@@ -34,7 +34,9 @@ typedef struct tb_param {
     tb_shape shape;       /* MATRIX, VECTOR or SCALAR */
     const tb_expr *start; /* start value written in the text, or NULL */
     tb_pos pos;
-    int node; /* its leaf */
+    int node;    /* its leaf */
+    bool shared; /* one for the whole model, not of one stack: embed.token,
+                    head */
 } tb_param;
 
 /** A constant of a node, folded per layer when the model is built. */
@@ -54,12 +56,13 @@ typedef struct tb_node {
     tb_dim dim;       /* its width, symbolically */
     int region;       /* innermost sublayer call it is inside, -1: none */
     int param;        /* index into params for `param` nodes, else -1 */
+    bool of_memory;   /* its rows are the memory's tokens, not the stack's */
     const char *name; /* input's name, or the local it was assigned to */
     tb_pos pos;
 } tb_node;
 
 /** A sublayer call F(e), attn(e), ffn(e): nodes first..last computed `out`
- * from `in` ([0] is the argument; cross has memory as [1]). */
+ * from `in` ([0] is the argument; [1] memory where it is read). */
 typedef struct tb_region {
     const char *name;  /* "attn", "ffn", "cross" */
     const char *shown; /* as written: "F" or the name */
@@ -117,27 +120,49 @@ size_t tb_settings_outputs(const tb_settings *s);
 typedef enum tb_stack {
     TB_STACK_DECODER, /* attn ffn, causal by the settings */
     TB_STACK_ENCODER, /* attn ffn, full */
-    TB_STACK_CROSS    /* attn cross ffn */
+    TB_STACK_CROSS    /* attn cross ffn, of a decoder that has an encoder */
 } tb_stack;
 
-/** tb_graph_layer - the graph of block l (1..N): the first block section
- * whose condition holds. Input "x", output "x" (further streams by name).
- * Two layers with the same section have the same graph; *section tells which.
- * Everything lives in `arena`. */
+/** tb_sizes_top - the stack that the head stands on; of two stacks the other
+ * one is TB_STACK_ENCODER. */
+tb_stack tb_sizes_top(const tb_sizes *sizes);
+/** tb_sizes_depth - its blocks: N of an encoder, else M. */
+size_t tb_sizes_depth(const tb_sizes *sizes, tb_stack stack);
+
+/** tb_section_serves - is this section for that stack? Of two stacks each takes
+ * the sections of its role and those without one; a single stack takes those
+ * without a role and, where the text has none of that kind, its own role's. */
+bool tb_section_serves(const tb_block *b, const tb_section *s,
+                       const tb_sizes *sizes, tb_stack stack);
+
+/** tb_graph_layer - the graph of block l (1..N): the first block section that
+ * serves the stack and whose condition holds. Inputs: "x" (and further streams
+ * by name), in a decoder with an encoder "memory", and with padding, where
+ * something attends, "keep" [B,T,1] and "memory_keep" [B,S,1]: 1 for a token, 0
+ * for padding. Output "x" and the further streams. Two layers with the same
+ * section have the same graph; *section tells which. Everything lives in
+ * `arena`. */
 tb_status tb_graph_layer(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
                          const tb_sizes *sizes, tb_stack stack, size_t l,
                          tb_graph **out);
 /** tb_graph_section - index of that section, or TB_ERR_PARSE if none holds */
 tb_status tb_graph_section(tb_ctx *ctx, const tb_block *b,
-                           const tb_sizes *sizes, size_t l, int *section);
+                           const tb_sizes *sizes, tb_stack stack, size_t l,
+                           int *section);
 
 /** tb_graph_stem - tokens -> embedding (+ positions, dropout) -> stem:.
  * Inputs "tokens"; output "x" (and further streams). */
 tb_status tb_graph_stem(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
-                        const tb_sizes *sizes, tb_graph **out);
+                        const tb_sizes *sizes, tb_stack stack, tb_graph **out);
 
-/** tb_graph_tail - x -> final: -> head -> loss. Inputs "x", "targets";
- * outputs "logits" and "loss". Boundary 0 is x, boundary 1 the final value. */
+/** tb_graph_memory - x -> final: of the encoder of two stacks. Input "x" (and
+ * further streams), output "memory". Boundaries as in the tail. */
+tb_status tb_graph_memory(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
+                          const tb_sizes *sizes, tb_graph **out);
+
+/** tb_graph_tail - x -> final: -> head -> loss, of the top stack. Inputs "x",
+ * "targets"; outputs "logits" and "loss". Boundary 0 is x, boundary 1 the final
+ * value. */
 tb_status tb_graph_tail(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
                         const tb_sizes *sizes, tb_graph **out);
 

@@ -70,14 +70,35 @@ static bool role_meant(const char *glob, tb_role role)
     return true;
 }
 
+/* Bytes of "encoder." or "decoder." at the start. */
+static size_t side_prefix(const char *name)
+{
+    static const char *const sides[] = {"encoder.", "decoder."};
+    for (size_t i = 0; i < TB_LEN(sides); i++)
+        if (strncmp(name, sides[i], strlen(sides[i])) == 0)
+            return strlen(sides[i]);
+    return 0;
+}
+
+bool tb_init_of_side(const char *glob)
+{
+    return side_prefix(glob) > 0;
+}
+
+static bool means(const char *glob, const char *name)
+{
+    return wild(glob, without_weight(glob), name, without_weight(name));
+}
+
 bool tb_init_glob(const char *glob, const char *name, tb_role role)
 {
+    size_t side = side_prefix(name);
+    const char *bare = name + side, *inner = inner_name(bare);
     if (!role_meant(glob, role))
         return false;
-    size_t gn = without_weight(glob);
-    const char *inner = inner_name(name);
-    return wild(glob, gn, inner, without_weight(inner)) ||
-           wild(glob, gn, name, without_weight(name));
+    if (side && strncmp(glob, name, side) == 0 && means(glob + side, inner))
+        return true;
+    return means(glob, inner) || means(glob, bare) || means(glob, name);
 }
 
 /* settings.init as a text of its own: "init:", each of its lines, and the

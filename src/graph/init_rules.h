@@ -9,14 +9,19 @@
 /**
  * tb_init_glob - does a glob mean the weight of this full name and role?
  *
- * A glob is compared with the full name and with the name after "layers.N.";
- * * is any run of characters. It means weights: ".weight" need not be
- * written; biases and gains match only a glob that ends in .bias or .gain.
- * Embeddings match only a glob that does not begin with *, and learned scalars
- * and vectors only one without * in their own name: `*` is every matrix, and
+ * A glob is compared with the full name and with the name after "layers.N.",
+ * of two stacks each with and without "encoder." or "decoder."; * is any run of
+ * characters. It means weights: ".weight" need not be written; biases and gains
+ * match only a glob that ends in .bias or .gain. Embeddings match only a glob
+ * that does not begin with *, and learned scalars and vectors only one without
+ * * in their own name: `*` is every matrix, and
  * `*, embed.*` every weight.
  */
 bool tb_init_glob(const char *glob, const char *name, tb_role role);
+
+/** tb_init_of_side - is it about one of two stacks? In a single stack such a
+ * glob means nothing, and need not. */
+bool tb_init_of_side(const char *glob);
 
 /** tb_init_extra - the settings' init rules as a text of its own; *out is NULL
  * where there are none. */

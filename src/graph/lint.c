@@ -10,23 +10,25 @@
 static tb_status add_kind(tb_lint *L, size_t l, int section)
 {
     tb_graph *g;
-    TB_TRY(tb_graph_layer(L->ctx, &L->arena, L->b, &L->sizes, TB_STACK_DECODER,
-                          l, &g));
-    L->kind_of[section] = L->nkinds;
-    L->kinds[L->nkinds++] = (lint_graph){.g = g, .first = l, .below = L->last};
+    TB_TRY(tb_graph_layer(L->ctx, &L->arena, L->b, &L->sizes, L->at->which, l,
+                          &g));
+    L->at->kind_of[section] = L->at->nkinds;
+    L->at->kinds[L->at->nkinds++] =
+        (lint_graph){.g = g, .first = l, .below = L->at->last};
     return TB_OK;
 }
 
 static tb_status add_layer(tb_lint *L, size_t l)
 {
     int section;
-    TB_TRY(tb_graph_section(L->ctx, L->b, &L->sizes, l, &section));
-    if (L->kind_of[section] < 0)
+    TB_TRY(
+        tb_graph_section(L->ctx, L->b, &L->sizes, L->at->which, l, &section));
+    if (L->at->kind_of[section] < 0)
         TB_TRY(add_kind(L, l, section));
-    int kind = L->kind_of[section];
-    L->kinds[kind].repeats |= kind == L->last;
-    L->kinds[kind].count++;
-    L->last = kind;
+    int kind = L->at->kind_of[section];
+    L->at->kinds[kind].repeats |= kind == L->at->last;
+    L->at->kinds[kind].count++;
+    L->at->last = kind;
     return TB_OK;
 }
 
@@ -34,35 +36,62 @@ static tb_status add_layer(tb_lint *L, size_t l)
  * at: conditions that change there are not worth the time. */
 static tb_status build_layers(tb_lint *L)
 {
-    size_t depth = L->sizes.s.depth, n = (size_t)L->b->nsections;
+    size_t depth = tb_sizes_depth(&L->sizes, L->at->which);
+    size_t n = (size_t)L->b->nsections;
     size_t most = depth < LINT_LAYERS ? depth : LINT_LAYERS;
-    L->kinds = tb_arena_alloc(&L->arena, (n + 1) * sizeof *L->kinds);
-    L->kind_of = tb_arena_alloc(&L->arena, (n + 1) * sizeof *L->kind_of);
-    if (!L->kinds || !L->kind_of)
+    L->at->kinds = tb_arena_alloc(&L->arena, (n + 1) * sizeof *L->at->kinds);
+    L->at->kind_of =
+        tb_arena_alloc(&L->arena, (n + 1) * sizeof *L->at->kind_of);
+    if (!L->at->kinds || !L->at->kind_of)
         return TB_ERR_MEMORY;
     for (size_t i = 0; i < n; i++)
-        L->kind_of[i] = -1;
-    L->last = -1;
+        L->at->kind_of[i] = -1;
+    L->at->last = -1;
     for (size_t l = 1; l <= most; l++)
         TB_TRY(add_layer(L, l));
     if (depth > most)
         TB_TRY(add_layer(L, depth));
-    L->kinds[L->last].count += depth > most ? depth - most - 1 : 0;
+    L->at->kinds[L->at->last].count += depth > most ? depth - most - 1 : 0;
     return TB_OK;
 }
 
-static tb_status build_graphs(tb_lint *L)
+static tb_status build_ends(tb_lint *L)
 {
     tb_graph *stem, *tail;
+    lint_stack *at = L->at;
+    bool under = L->nstacks > 1 && at->which == TB_STACK_ENCODER;
+    TB_TRY(tb_graph_stem(L->ctx, &L->arena, L->b, &L->sizes, at->which, &stem));
+    if (under)
+        TB_TRY(tb_graph_memory(L->ctx, &L->arena, L->b, &L->sizes, &tail));
+    else
+        TB_TRY(tb_graph_tail(L->ctx, &L->arena, L->b, &L->sizes, &tail));
+    at->stem = (lint_graph){.g = stem, .below = -1};
+    at->tail = (lint_graph){.g = tail, .below = at->last};
+    return TB_OK;
+}
+
+static tb_status build_graphs(tb_lint *L, tb_stack which)
+{
+    lint_stack *at = L->at;
+    at->which = which;
     TB_TRY(build_layers(L));
-    TB_TRY(tb_graph_stem(L->ctx, &L->arena, L->b, &L->sizes, &stem));
-    TB_TRY(tb_graph_tail(L->ctx, &L->arena, L->b, &L->sizes, &tail));
-    L->stem = (lint_graph){.g = stem, .below = -1};
-    L->tail = (lint_graph){.g = tail, .below = L->last};
-    TB_TRY(lint_look(L, &L->stem));
-    for (int i = 0; i < L->nkinds; i++)
-        TB_TRY(lint_look(L, &L->kinds[i]));
-    return lint_look(L, &L->tail);
+    TB_TRY(build_ends(L));
+    TB_TRY(lint_look(L, &at->stem));
+    for (int i = 0; i < at->nkinds; i++)
+        TB_TRY(lint_look(L, &at->kinds[i]));
+    return lint_look(L, &at->tail);
+}
+
+static tb_status build_stacks(tb_lint *L)
+{
+    bool both = L->sizes.s.stack == TB_STACKS_BOTH;
+    L->nstacks = both ? 2 : 1;
+    for (int i = 0; i < L->nstacks; i++) {
+        L->at = &L->stacks[i];
+        TB_TRY(build_graphs(L, both && i == 0 ? TB_STACK_ENCODER
+                                              : tb_sizes_top(&L->sizes)));
+    }
+    return TB_OK;
 }
 
 /* drop(...) vanishes at rate 0; here it has to be seen. */
@@ -79,7 +108,7 @@ static tb_status build(tb_lint *L, const tb_settings *settings)
     if (!L->rule_hit)
         return TB_ERR_MEMORY;
     L->rule_won = L->rule_hit + n;
-    return build_graphs(L);
+    return build_stacks(L);
 }
 
 /* --- findings ------------------------------------------------------------ */
@@ -143,10 +172,10 @@ static tb_status check_row(tb_lint *L, const lint_row *row)
     if (row->scope == LINT_STACK)
         return row->check(L, NULL);
     if (each)
-        TB_TRY(row->check(L, &L->stem));
-    for (int i = 0; i < L->nkinds; i++)
-        TB_TRY(row->check(L, &L->kinds[i]));
-    return each ? row->check(L, &L->tail) : TB_OK;
+        TB_TRY(row->check(L, &L->at->stem));
+    for (int i = 0; i < L->at->nkinds; i++)
+        TB_TRY(row->check(L, &L->at->kinds[i]));
+    return each ? row->check(L, &L->at->tail) : TB_OK;
 }
 
 /* --- expect -------------------------------------------------------------- */
@@ -232,8 +261,11 @@ static void sort(tb_lint *L)
 static tb_status run(tb_lint *L, const tb_settings *settings)
 {
     TB_TRY(build(L, settings));
-    for (size_t i = 0; i < lint_nrows; i++)
-        TB_TRY(check_row(L, &lint_rows[i]));
+    for (int s = 0; s < L->nstacks; s++) {
+        L->at = &L->stacks[s];
+        for (size_t i = 0; i < lint_nrows; i++)
+            TB_TRY(check_row(L, &lint_rows[i]));
+    }
     L->row = lint_rows;
     TB_TRY(check_expected(L));
     sort(L);

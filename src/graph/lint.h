@@ -73,16 +73,24 @@ struct lint_names;
 
 typedef struct lint_row lint_row;
 
+/** One stack of the model. Of an encoder under a decoder, `tail` is its final:
+ * that makes the memory. */
+typedef struct lint_stack {
+    tb_stack which;
+    lint_graph stem, tail, *kinds;
+    int nkinds, last; /* kind of the last layer */
+    int *kind_of;     /* per section: its kind, -1 */
+} lint_stack;
+
 struct tb_lint {
     tb_ctx *ctx;
     tb_arena arena;
     const tb_block *b;
     tb_block *extra; /* init rules of the settings, or NULL */
     tb_sizes sizes;
-    bool given_drop; /* the dropout rate is the user's, not ours */
-    lint_graph stem, tail, *kinds;
-    int nkinds, last;          /* kind of the last layer */
-    int *kind_of;              /* per section: its kind, -1 */
+    bool given_drop;           /* the dropout rate is the user's, not ours */
+    lint_stack stacks[2], *at; /* the one being looked at */
+    int nstacks;
     bool *rule_hit, *rule_won; /* per line of init: */
     struct lint_names *names;
     const lint_row *row; /* being checked */

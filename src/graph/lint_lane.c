@@ -4,7 +4,7 @@
 
 static const lint_graph *last_kind(const tb_lint *L)
 {
-    return &L->kinds[L->last];
+    return &L->at->kinds[L->at->last];
 }
 
 /* Is any node on a path from a stream in to a stream out? */
@@ -111,8 +111,8 @@ tb_status lint_lane_scaled(tb_lint *L, const lint_graph *g)
 static double survival(tb_lint *L, int *where, const lint_graph **of)
 {
     double all = 1;
-    for (int i = 0; i < L->nkinds; i++) {
-        const lint_graph *g = &L->kinds[i];
+    for (int i = 0; i < L->at->nkinds; i++) {
+        const lint_graph *g = &L->at->kinds[i];
         double here = 1;
         for (int j = 0; j < g->g->nnodes; j++) {
             const tb_op *op = g->g->nodes[j].op;
@@ -145,7 +145,7 @@ tb_status lint_dropout_on_lane(tb_lint *L, const lint_graph *unused)
                         "rate %g%s a feature of x survives %zu blocks with "
                         "probability %.3g",
                         g->attr[node][TB_ATTR_DROP_P], ours ? " (assumed)" : "",
-                        L->sizes.s.depth, all));
+                        tb_sizes_depth(&L->sizes, L->at->which), all));
 }
 
 /* --- at the top and between blocks --------------------------------------- */
@@ -161,7 +161,7 @@ tb_status lint_no_final_norm(tb_lint *L, const lint_graph *unused)
     (void)unused;
     bool grows = g->info.kind == TB_LANE_KIND_CLEAN ||
                  g->info.kind == TB_LANE_KIND_SCALED;
-    if (grows && lint_normed_off_lane(g) && !lint_any_norm(&L->tail))
+    if (grows && lint_normed_off_lane(g) && !lint_any_norm(&L->at->tail))
         lint_found(L, top_pos(g));
     return TB_OK;
 }
@@ -188,7 +188,7 @@ tb_status lint_unbounded_stream(tb_lint *L, const lint_graph *unused)
     const lint_graph *g = last_kind(L);
     (void)unused;
     if (g->info.kind == TB_LANE_KIND_CLEAN && g->g->nregions &&
-        !lint_any_norm(g) && !lint_any_norm(&L->tail) && !starts_small(g))
+        !lint_any_norm(g) && !lint_any_norm(&L->at->tail) && !starts_small(g))
         lint_found(L, top_pos(g));
     return TB_OK;
 }
@@ -212,10 +212,10 @@ static bool ends_normed(const lint_graph *g)
 
 tb_status lint_two_norms(tb_lint *L, const lint_graph *unused)
 {
-    int norm = norm_of_entry(&L->tail, true);
+    int norm = norm_of_entry(&L->at->tail, true);
     (void)unused;
     if (norm >= 0 && ends_normed(last_kind(L)))
-        lint_found(L, lint_pos(&L->tail, norm));
+        lint_found(L, lint_pos(&L->at->tail, norm));
     return TB_OK;
 }
 
@@ -238,7 +238,8 @@ tb_status lint_double_norm(tb_lint *L, const lint_graph *g)
 {
     norm_of_norm(L, g);
     int norm = g->first ? norm_of_entry(g, true) : -1;
-    const lint_graph *below = g->below < 0 ? &L->stem : &L->kinds[g->below];
+    const lint_graph *below =
+        g->below < 0 ? &L->at->stem : &L->at->kinds[g->below];
     if (norm >= 0 && (ends_normed(below) || (g->repeats && ends_normed(g))))
         lint_found(L, lint_pos(g, norm));
     return TB_OK;
@@ -246,10 +247,10 @@ tb_status lint_double_norm(tb_lint *L, const lint_graph *g)
 
 tb_status lint_stem_then_norm(tb_lint *L, const lint_graph *unused)
 {
-    int norm = norm_of_entry(&L->kinds[0], false);
+    int norm = norm_of_entry(&L->at->kinds[0], false);
     (void)unused;
-    if (norm >= 0 && ends_normed(&L->stem))
-        lint_found(L, lint_pos(&L->kinds[0], norm));
+    if (norm >= 0 && ends_normed(&L->at->stem))
+        lint_found(L, lint_pos(&L->at->kinds[0], norm));
     return TB_OK;
 }
 
@@ -346,10 +347,10 @@ tb_status lint_post_ln_deep(tb_lint *L, const lint_graph *unused)
     size_t n = 0;
     const lint_graph *g = NULL;
     (void)unused;
-    for (int i = 0; i < L->nkinds; i++)
-        if (is_plain_post(&L->kinds[i])) {
-            n += L->kinds[i].count;
-            g = &L->kinds[i];
+    for (int i = 0; i < L->at->nkinds; i++)
+        if (is_plain_post(&L->at->kinds[i])) {
+            n += L->at->kinds[i].count;
+            g = &L->at->kinds[i];
         }
     if (n < 12)
         return TB_OK;

@@ -10,7 +10,8 @@
 double lint_fold(tb_lint *L, const tb_expr *e, double N, double l, double k)
 {
     const tb_settings *s = &L->sizes.s;
-    tb_consts c = {N, N, l, k, (double)s->width, (double)s->heads};
+    double M = L->sizes.M * (N / L->sizes.N); /* both deepen */
+    tb_consts c = {N, M, l, k, (double)s->width, (double)s->heads};
     double v;
     if (tb_expr_fold(L->ctx, L->b, e, &c, NULL, NULL, &v) == TB_OK)
         return v;
@@ -302,15 +303,26 @@ static const tb_init_rule *rule_at(const tb_lint *L, int i)
     return i < L->b->ninit ? &L->b->init[i] : &L->extra->init[i - L->b->ninit];
 }
 
+/* The parameter's name in the model. */
+static void full_name(const tb_lint *L, const lint_graph *g, const tb_param *p,
+                      char *out, size_t cap)
+{
+    bool both = L->nstacks > 1 && !p->shared;
+    const char *side =
+        L->at->which == TB_STACK_ENCODER ? "encoder." : "decoder.";
+    if (g->first)
+        tb_format(out, cap, "%slayers.%zu.%s", both ? side : "", g->first - 1,
+                  p->name);
+    else
+        tb_format(out, cap, "%s%s", both ? side : "", p->name);
+}
+
 /* The last rule that means the parameter, -1: none. */
 static int rule_for(tb_lint *L, const lint_graph *g, const tb_param *p)
 {
     int n = L->b->ninit + (L->extra ? L->extra->ninit : 0), last = -1;
     char name[256];
-    if (g->first)
-        tb_format(name, sizeof name, "layers.%zu.%s", g->first - 1, p->name);
-    else
-        tb_format(name, sizeof name, "%s", p->name);
+    full_name(L, g, p, name, sizeof name);
     for (int i = 0; i < n; i++) {
         const tb_init_rule *r = rule_at(L, i);
         for (int j = 0; j < r->nglobs; j++)
@@ -534,7 +546,7 @@ tb_status lint_look(tb_lint *L, lint_graph *g)
 {
     const tb_graph *t = g->g;
     g->top = t->boundaries[t->nboundaries - 1].node;
-    g->many = t->ninputs > 1 && g->first;
+    g->many = t->noutputs > 1 && g->first;
     TB_TRY(reserve(L, g));
     TB_TRY(find_users(L, g));
     TB_TRY(

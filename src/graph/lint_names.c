@@ -353,18 +353,18 @@ static bool uses_eps(const tb_lint *L)
 
 static bool uses_heads(const tb_lint *L)
 {
-    for (int k = 0; k < L->nkinds; k++)
-        for (int i = 0; i < L->kinds[k].g->nnodes; i++)
-            if (L->kinds[k].g->nodes[i].op == &tb_op_mha)
+    for (int k = 0; k < L->at->nkinds; k++)
+        for (int i = 0; i < L->at->kinds[k].g->nnodes; i++)
+            if (L->at->kinds[k].g->nodes[i].op == &tb_op_mha)
                 return true;
     return false;
 }
 
 static bool uses_ffn(const tb_lint *L)
 {
-    for (int k = 0; k < L->nkinds; k++)
-        for (int i = 0; i < L->kinds[k].g->nregions; i++)
-            if (tb_streq(L->kinds[k].g->regions[i].name, "ffn"))
+    for (int k = 0; k < L->at->nkinds; k++)
+        for (int i = 0; i < L->at->kinds[k].g->nregions; i++)
+            if (tb_streq(L->at->kinds[k].g->regions[i].name, "ffn"))
                 return true;
     return false;
 }
@@ -388,18 +388,33 @@ tb_status lint_unused_setting(tb_lint *L, const lint_graph *unused)
     return TB_OK;
 }
 
+/* Blocks that a section could be of, in all stacks; SIZE_MAX: some are. */
+static size_t unused_blocks(const tb_lint *L, int section)
+{
+    const tb_section *s = &L->b->sections[section];
+    size_t n = 0;
+    for (int i = 0; i < L->nstacks; i++) {
+        const lint_stack *at = &L->stacks[i];
+        if (at->kind_of[section] >= 0)
+            return SIZE_MAX;
+        if (tb_section_serves(L->b, s, &L->sizes, at->which))
+            n += tb_sizes_depth(&L->sizes, at->which);
+    }
+    return n;
+}
+
 tb_status lint_unused_section(tb_lint *L, const lint_graph *unused)
 {
     (void)unused;
     for (int i = 0; i < L->b->nsections; i++) {
         const tb_section *s = &L->b->sections[i];
-        if (s->kind == TB_SECTION_BLOCK && L->kind_of[i] < 0 &&
-            (!s->role || tb_streq(s->role, "decoder")))
+        size_t blocks = s->kind == TB_SECTION_BLOCK ? unused_blocks(L, i) : 0;
+        if (blocks && blocks != SIZE_MAX)
             TB_TRY(lint_said(L, s->pos, TB_LINT_NOTE,
                              tb_arena_printf(&L->arena,
                                              "none of %zu blocks is of this "
                                              "section",
-                                             L->sizes.s.depth)));
+                                             blocks)));
     }
     return TB_OK;
 }

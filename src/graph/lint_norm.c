@@ -148,7 +148,7 @@ static tb_status compare_eps(tb_lint *L, const lint_graph *g, int node,
 
 tb_status lint_eps_differs(tb_lint *L, const lint_graph *g)
 {
-    const lint_graph *block = &L->kinds[0];
+    const lint_graph *block = &L->at->kinds[0];
     for (int i = 0; i < g->g->nnodes; i++) {
         const tb_op *op = g->g->nodes[i].op;
         if (op->lane != TB_LANE_TOLL)
@@ -168,10 +168,10 @@ tb_status lint_norm_kinds(tb_lint *L, const lint_graph *unused)
 {
     const tb_op *first = NULL;
     (void)unused;
-    for (int k = -1; k <= L->nkinds; k++) {
-        const lint_graph *g = k < 0            ? &L->stem
-                              : k == L->nkinds ? &L->tail
-                                               : &L->kinds[k];
+    for (int k = -1; k <= L->at->nkinds; k++) {
+        const lint_graph *g = k < 0                ? &L->at->stem
+                              : k == L->at->nkinds ? &L->at->tail
+                                                   : &L->at->kinds[k];
         for (int i = 0; i < g->g->nnodes; i++) {
             const tb_op *op = g->g->nodes[i].op;
             if (op->lane != TB_LANE_TOLL)

@@ -174,7 +174,8 @@ static lint_factor base_size(const tb_lint *L, const lint_graph *g, int rule)
 
 tb_status lint_init_counts_blocks(tb_lint *L, const lint_graph *g)
 {
-    double N = L->sizes.N, sublayers = (double)g->g->nregions;
+    double N = (double)tb_sizes_depth(&L->sizes, L->at->which);
+    double sublayers = (double)g->g->nregions;
     for (int i = 0; i < g->g->nregions; i++) {
         const lint_start *s = last_start(g, &g->use[i]);
         if (!is_normal(L, s) || sublayers < 2 || lint_by_N(s->size) >= 0)
@@ -216,7 +217,7 @@ static tb_pos setting_pos(const tb_block *b, const char *key)
 
 tb_status lint_tied_scale(tb_lint *L, const lint_graph *unused)
 {
-    const lint_graph *t = &L->tail;
+    const lint_graph *t = &L->at->tail;
     double d = (double)L->sizes.s.width;
     (void)unused;
     if (!L->sizes.s.tied || !lint_any_norm(t))

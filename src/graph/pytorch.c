@@ -109,7 +109,8 @@ static const char *block_doc(tb_py_graph *t)
     const tb_block *block = py->stack->block;
     tb_buf b;
     int section = 0;
-    tb_status s = tb_graph_section(py->ctx, block, py->stack->sizes,
+    const tb_sizes *sizes = py->stack->sizes;
+    tb_status s = tb_graph_section(py->ctx, block, sizes, tb_sizes_top(sizes),
                                    t->layers[0], &section);
     if (s != TB_OK)
         tb_py_fail(py, s);

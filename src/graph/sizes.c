@@ -232,6 +232,21 @@ static tb_status check(tb_ctx *ctx, const tb_settings *s)
     return TB_OK;
 }
 
+tb_stack tb_sizes_top(const tb_sizes *sizes)
+{
+    static const tb_stack tops[] = {
+        [TB_STACKS_DECODER] = TB_STACK_DECODER,
+        [TB_STACKS_ENCODER] = TB_STACK_ENCODER,
+        [TB_STACKS_BOTH] = TB_STACK_CROSS,
+    };
+    return tops[sizes->s.stack];
+}
+
+size_t tb_sizes_depth(const tb_sizes *sizes, tb_stack stack)
+{
+    return (size_t)(stack == TB_STACK_CROSS ? sizes->M : sizes->N);
+}
+
 size_t tb_settings_outputs(const tb_settings *s)
 {
     return s->classes ? s->classes : s->vocab;

@@ -3,21 +3,26 @@
  * the expression of eval. */
 #include "graph/build.h"
 
-/* What attn and ffn are where the text does not say; with rotary positions
+/* What the sublayers are where the text does not say; with rotary positions
  * the first line is the second. */
 static const char attn_plain[] = "attn(x) = o(mha(q(x), k(x), v(x)))\n";
 static const char attn_rope[] =
     "attn(x) = o(mha(rope(q(x)), rope(k(x)), v(x)))\n";
-static const char ffn_text[] = "ffn(x) = down(gelu(up(x)))\n";
+static const char rest_text[] =
+    "cross(x) = o(mha(q(x), k(memory), v(memory)))\n"
+    "ffn(x) = down(gelu(up(x)))\n";
 
 tb_status tb_build_begin(tb_builder *b, tb_ctx *ctx, tb_arena *arena,
-                         const tb_block *block, const tb_sizes *sizes)
+                         const tb_block *block, const tb_sizes *sizes,
+                         tb_stack stack)
 {
     *b = (tb_builder){.ctx = ctx,
                       .arena = arena,
                       .block = block,
                       .sizes = sizes,
-                      .causal = sizes->s.causal != 0,
+                      .causal = sizes->s.causal && stack != TB_STACK_ENCODER,
+                      .stack = stack,
+                      .keep = {-1, -1},
                       .owner = "",
                       .region = -1};
     b->g = TB_NEW(arena, tb_graph);
@@ -32,13 +37,14 @@ tb_status tb_build_begin(tb_builder *b, tb_ctx *ctx, tb_arena *arena,
 /* The prelude lives only while a graph is built: nodes keep no pointer into
  * it but names, which are copied. */
 static tb_status with_prelude(tb_builder *b,
-                              tb_status (*fn)(tb_builder *, void *), void *arg)
+                              tb_status (*fn)(tb_builder *, const void *),
+                              const void *arg)
 {
     tb_block *prelude;
     bool rope = b->sizes->s.positions == TB_POSITIONS_ROPE;
     char text[256];
     size_t n = tb_format(text, sizeof text, "%s%s",
-                         rope ? attn_rope : attn_plain, ffn_text);
+                         rope ? attn_rope : attn_plain, rest_text);
     TB_TRY(
         tb_block_parse(b->ctx, "prelude", text, n, TB_PARSE_BLOCK, &prelude));
     b->prelude = prelude;
@@ -58,12 +64,28 @@ tb_status tb_build_output(tb_builder *b, const char *name, int node)
 
 /* --- streams ------------------------------------------------------------- */
 
-static const tb_section *find_section(const tb_block *b, tb_section_kind kind)
+bool tb_section_serves(const tb_block *b, const tb_section *s,
+                       const tb_sizes *sizes, tb_stack stack)
 {
-    for (int i = 0; i < b->nsections; i++)
-        if (b->sections[i].kind == kind &&
-            (!b->sections[i].role || tb_streq(b->sections[i].role, "decoder")))
-            return &b->sections[i];
+    const char *role = stack == TB_STACK_ENCODER ? "encoder" : "decoder";
+    if (!s->role)
+        return true;
+    if (!tb_streq(s->role, role))
+        return false;
+    for (int i = 0; i < b->nsections && sizes->s.stack != TB_STACKS_BOTH; i++)
+        if (b->sections[i].kind == s->kind && !b->sections[i].role)
+            return false;
+    return true;
+}
+
+static const tb_section *find_section(const tb_builder *b, tb_section_kind kind)
+{
+    for (int i = 0; i < b->block->nsections; i++) {
+        const tb_section *s = &b->block->sections[i];
+        if (s->kind == kind &&
+            tb_section_serves(b->block, s, b->sizes, b->stack))
+            return s;
+    }
     return NULL;
 }
 
@@ -81,6 +103,7 @@ static tb_status bind_input(tb_builder *b, const char *name)
     tb_shape shape = {TB_SHAPE_STREAM, b->sizes->s.width, 1};
     int node;
     TB_TRY(tb_build_leaf(b, &tb_op_input, name, shape, (tb_dim){1, 0}, &node));
+    b->g->nodes[node].of_memory = tb_streq(name, "memory");
     return bind_node(b, name, node);
 }
 
@@ -98,6 +121,9 @@ static tb_status check_stream(tb_builder *b, const char *name, tb_pos pos,
         return tb_build_fail(b, n->pos,
                              "%s leaves with width %zu, wanted d = %zu", name,
                              n->shape.width, d);
+    if (n->of_memory)
+        return tb_build_fail(b, n->pos, "%s leaves with the rows of memory",
+                             name);
     *node = bind->val.node;
     return TB_OK;
 }
@@ -138,6 +164,12 @@ static tb_status embedding(tb_builder *b, const char *name, size_t rows,
                           NULL, (tb_pos){0, 0}, node);
 }
 
+/* A parameter that both stacks, or the whole model, have once. */
+static void share(tb_builder *b, int node)
+{
+    b->g->params[b->g->nodes[node].param].shared = true;
+}
+
 /* Learned or sinusoidal positions, added to x. */
 static tb_status positions(tb_builder *b, int *x)
 {
@@ -160,6 +192,7 @@ static tb_status embed_tokens(tb_builder *b, int *x)
                          (tb_shape){TB_SHAPE_TOKENS, 1, 1}, (tb_dim){0, 1},
                          &tokens));
     TB_TRY(embedding(b, "embed.token", s->vocab, &table));
+    share(b, table);
     in[0] = tokens;
     in[1] = table;
     TB_TRY(tb_build_node(b, &tb_op_embed, in, 2, NULL, none, x));
@@ -172,25 +205,25 @@ static tb_status embed_tokens(tb_builder *b, int *x)
     return TB_OK;
 }
 
-static tb_status build_stem(tb_builder *b, void *arg)
+static tb_status build_stem(tb_builder *b, const void *arg)
 {
-    const tb_section *stem = find_section(b->block, TB_SECTION_STEM);
+    const tb_section *stem = find_section(b, TB_SECTION_STEM);
     int x;
     (void)arg;
     TB_TRY(embed_tokens(b, &x));
     TB_TRY(bind_node(b, "x", x));
     if (stem)
-        TB_TRY(tb_build_section(b, stem, TB_STACK_DECODER));
+        TB_TRY(tb_build_section(b, stem));
     TB_TRY(stem_streams_out(b, stem ? stem->pos : (tb_pos){0, 0}));
     b->nmarks = 0;
     return tb_build_boundaries(b, b->g->inputs[0], b->g->outputs[0].node);
 }
 
 tb_status tb_graph_stem(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
-                        const tb_sizes *sizes, tb_graph **out)
+                        const tb_sizes *sizes, tb_stack stack, tb_graph **out)
 {
     tb_builder b;
-    TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes));
+    TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes, stack));
     b.place = "stem";
     TB_TRY(with_prelude(&b, build_stem, NULL));
     *out = b.g;
@@ -202,10 +235,11 @@ static tb_status bind_streams(tb_builder *b)
 {
     tb_arena scratch;
     tb_graph *stem;
-    if (!find_section(b->block, TB_SECTION_STEM))
+    if (!find_section(b, TB_SECTION_STEM))
         return bind_input(b, "x");
     tb_arena_init(&scratch, b->ctx);
-    tb_status s = tb_graph_stem(b->ctx, &scratch, b->block, b->sizes, &stem);
+    tb_status s =
+        tb_graph_stem(b->ctx, &scratch, b->block, b->sizes, b->stack, &stem);
     for (int i = 0; s == TB_OK && i < stem->noutputs; i++)
         s = bind_input(b, stem->outputs[i].name);
     tb_arena_clear(&scratch); /* the names are the block's */
@@ -215,14 +249,19 @@ static tb_status bind_streams(tb_builder *b)
 /* --- layer --------------------------------------------------------------- */
 
 tb_status tb_graph_section(tb_ctx *ctx, const tb_block *b,
-                           const tb_sizes *sizes, size_t l, int *section)
+                           const tb_sizes *sizes, tb_stack stack, size_t l,
+                           int *section)
 {
+    static const char *const of[] = {[TB_STACK_DECODER] = "",
+                                     [TB_STACK_ENCODER] = "encoder ",
+                                     [TB_STACK_CROSS] = "decoder "};
+    const char *role = sizes->s.stack == TB_STACKS_BOTH ? of[stack] : "";
     bool any = false;
     for (int i = 0; i < b->nsections; i++) {
         const tb_section *s = &b->sections[i];
         double holds = 1;
         if (s->kind != TB_SECTION_BLOCK ||
-            (s->role && !tb_streq(s->role, "decoder")))
+            !tb_section_serves(b, s, sizes, stack))
             continue;
         any = true;
         tb_consts c = {sizes->N,
@@ -240,27 +279,26 @@ tb_status tb_graph_section(tb_ctx *ctx, const tb_block *b,
     }
     if (!any)
         return TB_FAIL(ctx, TB_ERR_PARSE,
-                       "%s: it has no block section, wanted one",
-                       b->name ? b->name : "block");
+                       "%s: it has no %sblock section, wanted one",
+                       b->name ? b->name : "block", role);
     return TB_FAIL(ctx, TB_ERR_PARSE,
-                   "%s: no block section holds for block l = %zu of N = %g",
-                   b->name ? b->name : "block", l, sizes->N);
+                   "%s: no block section holds for %sblock l = %zu of %s = %zu",
+                   b->name ? b->name : "block", role, l,
+                   stack == TB_STACK_CROSS ? "M" : "N",
+                   tb_sizes_depth(sizes, stack));
 }
 
-typedef struct layer_args {
-    const tb_section *section;
-    tb_stack stack;
-} layer_args;
-
-static tb_status build_layer(tb_builder *b, void *arg)
+static tb_status build_layer(tb_builder *b, const void *arg)
 {
-    const layer_args *a = arg;
+    const tb_section *section = arg;
     TB_TRY(bind_streams(b));
-    TB_TRY(tb_build_section(b, a->section, a->stack));
-    for (int i = 0, n = b->g->ninputs; i < n; i++)
-        TB_TRY(
-            stream_out(b, b->g->nodes[b->g->inputs[i]].name, a->section->pos));
-    if (b->g->ninputs > 1)
+    int streams = b->g->ninputs;
+    if (b->stack == TB_STACK_CROSS)
+        TB_TRY(bind_input(b, "memory"));
+    TB_TRY(tb_build_section(b, section));
+    for (int i = 0; i < streams; i++)
+        TB_TRY(stream_out(b, b->g->nodes[b->g->inputs[i]].name, section->pos));
+    if (streams > 1)
         b->nmarks = 0; /* several streams: only in and out are boundaries */
     return tb_build_boundaries(b, b->g->inputs[0], b->g->outputs[0].node);
 }
@@ -270,14 +308,11 @@ tb_status tb_graph_layer(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
                          tb_graph **out)
 {
     tb_builder b;
-    layer_args a = {.stack = stack};
     int section;
-    TB_TRY(tb_graph_section(ctx, block, sizes, l, &section));
-    TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes));
+    TB_TRY(tb_graph_section(ctx, block, sizes, stack, l, &section));
+    TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes, stack));
     b.l = (int)l;
-    a.section = &block->sections[section];
-    b.causal = b.causal && stack != TB_STACK_ENCODER;
-    TB_TRY(with_prelude(&b, build_layer, &a));
+    TB_TRY(with_prelude(&b, build_layer, &block->sections[section]));
     *out = b.g;
     return TB_OK;
 }
@@ -296,19 +331,48 @@ static tb_status head(tb_builder *b, int x, int *logits)
         TB_TRY(tb_build_param(b, "head", "weight", TB_ROLE_MATRIX, shape,
                               (tb_dim){0, (double)outputs}, NULL,
                               (tb_pos){0, 0}, &in[1]));
+    share(b, in[1]);
     return tb_build_node(b, &tb_op_linear, in, 2, NULL, (tb_pos){0, 0}, logits);
 }
 
-static tb_status build_tail(tb_builder *b, void *arg)
+/* The streams through final:, and the x that it leaves. */
+static tb_status final_value(tb_builder *b, int *top)
 {
-    const tb_section *final = find_section(b->block, TB_SECTION_FINAL);
+    const tb_section *final = find_section(b, TB_SECTION_FINAL);
+    tb_pos none = {0, 0};
+    TB_TRY(bind_streams(b));
+    if (final)
+        TB_TRY(tb_build_section(b, final));
+    b->nmarks = 0;
+    return check_stream(b, "x", final ? final->pos : none, top);
+}
+
+static tb_status build_memory(tb_builder *b, const void *arg)
+{
+    int top = -1;
+    (void)arg;
+    TB_TRY(final_value(b, &top));
+    TB_TRY(tb_build_output(b, "memory", top));
+    return tb_build_boundaries(b, b->g->inputs[0], top);
+}
+
+tb_status tb_graph_memory(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
+                          const tb_sizes *sizes, tb_graph **out)
+{
+    tb_builder b;
+    TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes, TB_STACK_ENCODER));
+    b.place = "final";
+    TB_TRY(with_prelude(&b, build_memory, NULL));
+    *out = b.g;
+    return TB_OK;
+}
+
+static tb_status build_tail(tb_builder *b, const void *arg)
+{
     tb_pos none = {0, 0};
     int top = -1, in[2];
     (void)arg;
-    TB_TRY(bind_streams(b));
-    if (final)
-        TB_TRY(tb_build_section(b, final, TB_STACK_DECODER));
-    TB_TRY(check_stream(b, "x", final ? final->pos : none, &top));
+    TB_TRY(final_value(b, &top));
     TB_TRY(head(b, top, &in[0]));
     TB_TRY(tb_build_output(b, "logits", in[0]));
     TB_TRY(tb_build_leaf(b, &tb_op_tokens, "targets",
@@ -317,7 +381,6 @@ static tb_status build_tail(tb_builder *b, void *arg)
     int loss;
     TB_TRY(tb_build_node(b, &tb_op_xent, in, 2, NULL, none, &loss));
     TB_TRY(tb_build_output(b, "loss", loss));
-    b->nmarks = 0;
     return tb_build_boundaries(b, b->g->inputs[0], top);
 }
 
@@ -325,7 +388,7 @@ tb_status tb_graph_tail(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
                         const tb_sizes *sizes, tb_graph **out)
 {
     tb_builder b;
-    TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes));
+    TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes, tb_sizes_top(sizes)));
     b.place = "final";
     TB_TRY(with_prelude(&b, build_tail, NULL));
     *out = b.g;
@@ -353,17 +416,17 @@ static tb_status eval_output(tb_builder *b, const tb_section *s)
     return tb_build_output(b, "", bind->val.node);
 }
 
-static tb_status build_eval(tb_builder *b, void *arg)
+static tb_status build_eval(tb_builder *b, const void *arg)
 {
     const eval_args *a = arg;
-    const tb_section *s = find_section(b->block, TB_SECTION_BLOCK);
+    const tb_section *s = find_section(b, TB_SECTION_BLOCK);
     b->sets = a->inputs;
     b->nsets = a->ninputs;
     if (!s || !s->nstmts)
         return TB_FAIL(b->ctx, TB_ERR_PARSE,
                        "equation: got nothing to compute, wanted an "
                        "expression");
-    TB_TRY(tb_build_section(b, s, TB_STACK_DECODER));
+    TB_TRY(tb_build_section(b, s));
     TB_TRY(eval_output(b, s));
     int in = b->g->ninputs ? b->g->inputs[0] : b->g->outputs[0].node;
     for (int i = 0; i < b->g->ninputs; i++)
@@ -378,7 +441,7 @@ tb_status tb_graph_eval(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
 {
     tb_builder b;
     eval_args a = {inputs, ninputs};
-    TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes));
+    TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes, TB_STACK_DECODER));
     b.eval = true;
     TB_TRY(with_prelude(&b, build_eval, &a));
     *out = b.g;

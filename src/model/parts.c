@@ -33,7 +33,8 @@ static tb_status add_part(tb_model *m, tb_part part)
 static tb_status add_stem(tb_model *m)
 {
     tb_graph *g;
-    TB_TRY(tb_graph_stem(m->ctx, &m->arena, m->block, &m->sizes, &g));
+    TB_TRY(tb_graph_stem(m->ctx, &m->arena, m->block, &m->sizes,
+                         tb_sizes_top(&m->sizes), &g));
     return add_part(m, (tb_part){.graph = g,
                                  .kind = m->nkinds++,
                                  .role = TB_PART_STEM,
@@ -49,11 +50,12 @@ typedef struct shared {
 static tb_status add_layer(tb_model *m, size_t l, shared *by_section)
 {
     int section;
-    TB_TRY(tb_graph_section(m->ctx, m->block, &m->sizes, l, &section));
+    TB_TRY(tb_graph_section(m->ctx, m->block, &m->sizes,
+                            tb_sizes_top(&m->sizes), l, &section));
     shared *s = &by_section[section];
     if (!s->graph) {
         TB_TRY(tb_graph_layer(m->ctx, &m->arena, m->block, &m->sizes,
-                              TB_STACK_DECODER, l, &s->graph));
+                              tb_sizes_top(&m->sizes), l, &s->graph));
         s->kind = m->nkinds++;
     }
     return add_part(

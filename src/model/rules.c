@@ -126,9 +126,11 @@ static tb_pos glob_pos(const tb_rule *t, int g)
 
 static tb_status all_hit(tb_rules *r)
 {
+    bool both = r->sizes->s.stack == TB_STACKS_BOTH;
     for (size_t i = 0; i < r->n; i++)
         for (int g = 0; g < r->rules[i].line->nglobs; g++)
-            if (!r->rules[i].hit[g])
+            if (!r->rules[i].hit[g] &&
+                (both || !tb_init_of_side(r->rules[i].line->globs[g])))
                 return tb_block_fail(
                     r->ctx, r->rules[i].block, glob_pos(&r->rules[i], g),
                     "'%s' matches no weight", r->rules[i].line->globs[g]);

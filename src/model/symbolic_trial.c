@@ -83,8 +83,8 @@ static tb_status build(tb_trial *t, const tb_block *b,
 {
     double(*attr)[TB_OP_ATTRS];
     TB_TRY(tb_sizes_resolve(t->ctx, b, settings, &t->sizes));
-    TB_TRY(tb_graph_layer(t->ctx, &t->arena, b, &t->sizes, TB_STACK_DECODER, l,
-                          &t->graph));
+    TB_TRY(tb_graph_layer(t->ctx, &t->arena, b, &t->sizes,
+                          tb_sizes_top(&t->sizes), l, &t->graph));
     attr = tb_arena_alloc(&t->arena, (size_t)t->graph->nnodes * sizeof *attr);
     if (!attr)
         return TB_ERR_MEMORY;

@@ -79,7 +79,8 @@ tb_status tb_explain_numeric(tb_ctx *ctx, const tb_block *b,
     TB_TRY(check_size(ctx, &sizes));
     *out = (tb_numeric){.width = s.width, .tokens = TOKENS};
     for (size_t l = 1; l <= sizes.s.depth; l++) {
-        TB_TRY(tb_graph_section(ctx, b, &sizes, l, &section));
+        TB_TRY(tb_graph_section(ctx, b, &sizes, tb_sizes_top(&sizes), l,
+                                &section));
         if (section != before)
             TB_TRY(check_layer(ctx, b, &s, l, seed, out));
         before = section;

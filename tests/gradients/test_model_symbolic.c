@@ -347,7 +347,8 @@ static void check_layers(tb_test *T, const tb_block *b, const tb_settings *s,
     int before = -1, section;
     TB_OKAY(T, tb_sizes_resolve(T->ctx, b, s, &sizes));
     for (size_t l = 1; l <= s->depth; l++) {
-        TB_OKAY(T, tb_graph_section(T->ctx, b, &sizes, l, &section));
+        TB_OKAY(T, tb_graph_section(T->ctx, b, &sizes, TB_STACK_DECODER, l,
+                                    &section));
         if (section != before)
             check_layer(T, b, s, l, time, seed, w);
         before = section;

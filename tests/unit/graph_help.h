@@ -7,8 +7,17 @@
 #include "graph/graph.h"
 #include "tb_test.h"
 
-/** Which graph of a text. */
-typedef enum gr_part { GR_LAYER, GR_STEM, GR_TAIL } gr_part;
+/** Which graph of a text: of the stack with the head, or of the encoder under
+ * it. */
+typedef enum gr_part {
+    GR_LAYER,
+    GR_STEM,
+    GR_TAIL,
+    GR_ENCODER_LAYER,
+    GR_ENCODER_STEM,
+    GR_MEMORY,
+    GR_PARTS
+} gr_part;
 
 /** A text and one of its graphs; gr_close frees both. */
 typedef struct gr_case {
@@ -23,12 +32,15 @@ static inline tb_status gr_build(tb_ctx *ctx, gr_case *c,
                                  size_t l)
 {
     TB_TRY(tb_sizes_resolve(ctx, c->block, settings, &c->sizes));
-    if (part == GR_STEM)
-        return tb_graph_stem(ctx, &c->arena, c->block, &c->sizes, &c->g);
+    tb_stack stack =
+        part >= GR_ENCODER_LAYER ? TB_STACK_ENCODER : tb_sizes_top(&c->sizes);
+    if (part == GR_STEM || part == GR_ENCODER_STEM)
+        return tb_graph_stem(ctx, &c->arena, c->block, &c->sizes, stack, &c->g);
     if (part == GR_TAIL)
         return tb_graph_tail(ctx, &c->arena, c->block, &c->sizes, &c->g);
-    return tb_graph_layer(ctx, &c->arena, c->block, &c->sizes, TB_STACK_DECODER,
-                          l, &c->g);
+    if (part == GR_MEMORY)
+        return tb_graph_memory(ctx, &c->arena, c->block, &c->sizes, &c->g);
+    return tb_graph_layer(ctx, &c->arena, c->block, &c->sizes, stack, l, &c->g);
 }
 
 /* A built-in name or a text. On failure the case is closed. */

@@ -5,19 +5,31 @@
 
 #include <stdio.h>
 
+static void part_builds(tb_test *T, const char *text, const tb_settings *s,
+                        gr_part part)
+{
+    bool layer = part == GR_LAYER || part == GR_ENCODER_LAYER;
+    for (size_t l = 1; l <= (layer ? 8 : 1); l++) {
+        gr_case c;
+        if (gr_open(T->ctx, &c, text, s, part, l) == TB_OK)
+            gr_close(T->ctx, &c);
+        else
+            tb_test_fail(T, __FILE__, __LINE__, "%s\n%s", text,
+                         tb_error(T->ctx));
+    }
+}
+
+/* In every kind of stack. */
 static void builds(tb_test *T, const char *text)
 {
     tb_settings s = TB_SETTINGS_UNSET;
     s.depth = 8;
-    for (int part = 0; part < 3; part++)
-        for (size_t l = 1; l <= (part == GR_LAYER ? 8 : 1); l++) {
-            gr_case c;
-            if (gr_open(T->ctx, &c, text, &s, (gr_part)part, l) == TB_OK)
-                gr_close(T->ctx, &c);
-            else
-                tb_test_fail(T, __FILE__, __LINE__, "%s\n%s", text,
-                             tb_error(T->ctx));
-        }
+    for (int stack = 0; stack <= TB_STACKS_BOTH; stack++) {
+        s.stack = stack;
+        int parts = stack == TB_STACKS_BOTH ? GR_PARTS : GR_ENCODER_LAYER;
+        for (int part = 0; part < parts; part++)
+            part_builds(T, text, &s, (gr_part)part);
+    }
 }
 
 static void fails_at_a_place(tb_test *T, const char *text)

@@ -27,9 +27,10 @@ static tb_status graphs_of(tb_ctx *ctx, hand *h)
     tb_settings s = TB_SETTINGS_UNSET;
     s.depth = 1;
     TB_TRY(tb_sizes_resolve(ctx, h->block, &s, &h->sizes));
-    TB_TRY(tb_graph_stem(ctx, &h->arena, h->block, &h->sizes, &h->graphs[0]));
-    TB_TRY(tb_graph_layer(ctx, &h->arena, h->block, &h->sizes, TB_STACK_DECODER,
-                          1, &h->graphs[1]));
+    TB_TRY(tb_graph_stem(ctx, &h->arena, h->block, &h->sizes,
+                         tb_sizes_top(&h->sizes), &h->graphs[0]));
+    TB_TRY(tb_graph_layer(ctx, &h->arena, h->block, &h->sizes,
+                          tb_sizes_top(&h->sizes), 1, &h->graphs[1]));
     return tb_graph_tail(ctx, &h->arena, h->block, &h->sizes, &h->graphs[2]);
 }
 
