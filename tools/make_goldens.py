@@ -227,6 +227,7 @@ def main(folder):
     case("abs", "abs", [], [x(4)], torch.abs)
     case("sum", "sum", [], [x(4)], torch.sum)
     case("mean", "mean", [], [x(4)], torch.mean)
+    case("dot", "dot", [], [x(4), x(4)], lambda a, b: (a * b).sum(-1, keepdim=True))
 
 
 if __name__ == "__main__":

@@ -34,9 +34,12 @@
     X(stop, STREAM)                                                            \
     X(concat, STREAM)                                                          \
     X(mha, STREAM)                                                             \
+    X(mix, STREAM)                                                             \
+    X(dot, STREAM)                                                             \
     X(rope, STREAM)                                                            \
     X(scalar, LEARNED)                                                         \
     X(vector, LEARNED)                                                         \
+    X(matrix, LEARNED)                                                         \
     X(linear, LEARNED)                                                         \
     X(q, WEIGHT)                                                               \
     X(k, WEIGHT)                                                               \
@@ -75,6 +78,8 @@
     X(zeros, 0, 0)                                                             \
     X(ones, 0, 0)                                                              \
     X(orthogonal, 0, 1) /* gain */                                             \
+    X(identity, 0, 0)   /* ones on the diagonal of a matrix */                 \
+    X(onehot, 1, 1)     /* which element of a vector is 1, from 1 */           \
     X(profiled, 0, 0)   /* by a forward pass; scalars and vectors */
 
 /* key of model:, words it takes ("" means a constant expression) */

@@ -101,6 +101,8 @@ static tb_dim dim_of_result(const tb_builder *b, const tb_op *op, const int *in,
 {
     if (op == &tb_op_linear && nin > 1)
         return b->g->nodes[in[1]].dim; /* a weight's dim is its out width */
+    if (op == &tb_op_dot)
+        return (tb_dim){0, 1};
     if (op == &tb_op_concat)
         return joined_dim(b, in, nin);
     for (int i = 0; i < nin; i++)
@@ -121,15 +123,22 @@ static void dim_text(tb_dim d, size_t width, char out[64])
         tb_format(out, 64, "%g*d + %g = %zu", d.per_d, d.fixed, width);
 }
 
+/* Inputs that meet element by element. */
+static int meeting(const tb_op *op, int nin)
+{
+    static const tb_op *const pairs[] = {&tb_op_add, &tb_op_sub, &tb_op_mul,
+                                         &tb_op_div, &tb_op_dot};
+    for (size_t i = 0; i < TB_LEN(pairs); i++)
+        if (op == pairs[i])
+            return 2;
+    return op == &tb_op_mix ? nin - 1 : 0; /* not the weights */
+}
+
 /* Two streams meet element by element only if their widths are the same
  * expression in d, not just the same number today. */
-static tb_status check_dims(tb_builder *b, const tb_op *op, const int *in,
-                            int nin, tb_pos pos)
+static tb_status check_pair(tb_builder *b, int left, int right, tb_pos pos)
 {
-    bool meets = op == &tb_op_add || op == &tb_op_sub || op == &tb_op_mul;
-    if (!meets || nin < 2)
-        return TB_OK;
-    const tb_node *l = &b->g->nodes[in[0]], *r = &b->g->nodes[in[1]];
+    const tb_node *l = &b->g->nodes[left], *r = &b->g->nodes[right];
     if (l->shape.kind != TB_SHAPE_STREAM || r->shape.kind != TB_SHAPE_STREAM)
         return TB_OK;
     bool same = l->dim.per_d == r->dim.per_d && l->dim.fixed == r->dim.fixed;
@@ -139,6 +148,14 @@ static tb_status check_dims(tb_builder *b, const tb_op *op, const int *in,
     dim_text(l->dim, l->shape.width, lt);
     dim_text(r->dim, r->shape.width, rt);
     return tb_build_fail(b, pos, "widths differ: %s and %s", lt, rt);
+}
+
+static tb_status check_dims(tb_builder *b, const tb_op *op, const int *in,
+                            int nin, tb_pos pos)
+{
+    for (int i = 1; i < meeting(op, nin); i++)
+        TB_TRY(check_pair(b, in[0], in[i], pos));
+    return TB_OK;
 }
 
 /* Whose tokens the result's rows are. Only attention reads rows of both. */

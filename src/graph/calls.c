@@ -539,6 +539,49 @@ static tb_status call_concat(tb_builder *b, const tb_expr *e, tb_val *out)
     return node_value(out, node);
 }
 
+/* The attribute of row=i, which the text counts from 1. */
+static tb_status row_option(tb_builder *b, const tb_expr *e, tb_attr *attr)
+{
+    static const tb_expr one = {
+        .kind = TB_EXPR_NUMBER, .number = 1, .depth = 1};
+    const tb_expr *row = option(e, "row");
+    tb_val v[2] = {{.kind = TB_VAL_CONST}, {.expr = &one, .size = 1}}, from_0;
+    *attr = (tb_attr){NULL, 0, NULL};
+    if (!row)
+        return TB_OK;
+    const tb_expr less = {
+        .kind = TB_EXPR_BINARY, .pos = row->pos, .op = '-', .nargs = 2};
+    TB_TRY(const_value(b, row, "row", &v[0]));
+    TB_TRY(tb_build_const(b, &less, v, &from_0));
+    *attr = (tb_attr){from_0.expr, 0, NULL};
+    return tb_build_fold(b, from_0.expr, &attr->value);
+}
+
+/* mix(w, x1, ..., xn): the op has its weights last. */
+static tb_status call_mix(tb_builder *b, const tb_expr *e, tb_val *out)
+{
+    int in[TB_OP_INPUTS], n = 0, node;
+    tb_attr attr[TB_OP_ATTRS] = {{0}};
+    for (int i = 0; i < e->nargs; i++)
+        if (!e->args[i].key)
+            TB_TRY(tb_build_value(b, e->args[i].value, &in[n++]));
+    int w = in[0];
+    memmove(in, in + 1, (size_t)(n - 1) * sizeof *in);
+    in[n - 1] = w;
+    TB_TRY(row_option(b, e, &attr[TB_ATTR_MIX_ROW]));
+    TB_TRY(tb_build_node(b, &tb_op_mix, in, n, attr, e->pos, &node));
+    return node_value(out, node);
+}
+
+static tb_status call_dot(tb_builder *b, const tb_expr *e, tb_val *out)
+{
+    int in[2], node;
+    for (int i = 0; i < 2; i++)
+        TB_TRY(tb_build_value(b, e->args[i].value, &in[i]));
+    TB_TRY(tb_build_node(b, &tb_op_dot, in, 2, NULL, e->pos, &node));
+    return node_value(out, node);
+}
+
 /* --- element-wise -------------------------------------------------------- */
 
 /* drop: elements at a rate; drop_branch: all of a sequence. */
@@ -596,30 +639,72 @@ static tb_status call_either(tb_builder *b, const tb_expr *e, tb_val *out)
 
 /* --- declarations -------------------------------------------------------- */
 
-static tb_status start_value(tb_builder *b, const tb_expr *e,
-                             const tb_expr **start)
+/* A rule of init: by its name, unless a local has that. */
+static const tb_init_kind *start_rule(tb_builder *b, const tb_expr *e)
 {
-    tb_val v;
-    TB_TRY(const_value(b, e->args[0].value, e->name, &v));
+    bool named = e->kind == TB_EXPR_NAME && !tb_scope_find(&b->scope, e->name);
+    return named || e->kind == TB_EXPR_CALL ? tb_init_kind_find(e->name) : NULL;
+}
+
+/* A constant, or a rule over constants: identity, onehot(k). */
+static tb_status start_value(tb_builder *b, const tb_expr *e,
+                             const tb_expr *value, const tb_expr **start)
+{
+    const tb_init_kind *rule = start_rule(b, value);
+    tb_val v, arg[2];
+    if (!rule) {
+        TB_TRY(const_value(b, value, e->name, &v));
+        *start = v.expr;
+        return TB_OK;
+    }
+    if (value->nargs < rule->least || value->nargs > rule->most)
+        return tb_build_fail(b, value->pos, "%s: got %d arguments, wanted %d",
+                             rule->name, value->nargs, rule->most);
+    for (int i = 0; i < value->nargs; i++)
+        TB_TRY(const_value(b, value->args[i].value, rule->name, &arg[i]));
+    TB_TRY(tb_build_const(b, value, arg, &v));
     *start = v.expr;
     return TB_OK;
 }
 
-/* scalar(v) or vector(v) named `base`. */
+/* A size that a text may leave out: then it is d. */
+static tb_status size_of(tb_builder *b, const tb_expr *e, size_t *size,
+                         tb_dim *dim)
+{
+    tb_val v;
+    *size = b->sizes->s.width;
+    *dim = (tb_dim){1, 0};
+    if (e) {
+        TB_TRY(const_value(b, e, "size", &v));
+        TB_TRY(tb_build_width(b, v.expr, size, dim));
+    }
+    if (b->eval)
+        *dim = (tb_dim){0, (double)*size};
+    return TB_OK;
+}
+
+/* scalar(v), vector(v) or matrix(rows, columns, v) named `base`. */
 static tb_status learned(tb_builder *b, const tb_expr *e, const char *base,
                          int *node)
 {
-    bool scalar = tb_streq(e->name, "scalar");
-    size_t d = b->sizes->s.width;
+    bool scalar = tb_streq(e->name, "scalar"),
+         matrix = tb_streq(e->name, "matrix");
     const tb_expr *start = NULL;
-    tb_shape shape = {scalar ? TB_SHAPE_SCALAR : TB_SHAPE_VECTOR,
-                      scalar ? 1 : d, 1};
-    tb_dim dim = {scalar || b->eval ? 0 : 1, scalar ? 1 : 0};
-    if (!scalar && b->eval)
-        dim.fixed = (double)d;
-    TB_TRY(start_value(b, e, &start));
-    TB_TRY(tb_build_param(b, base, "", scalar ? TB_ROLE_SCALAR : TB_ROLE_VECTOR,
-                          shape, dim, start, e->pos, node));
+    tb_shape shape = {TB_SHAPE_SCALAR, 1, 1};
+    tb_role role = TB_ROLE_SCALAR;
+    tb_dim dim = {0, 1}, rows;
+    if (matrix) {
+        role = TB_ROLE_TABLE;
+        shape.kind = TB_SHAPE_MATRIX;
+        TB_TRY(size_of(b, e->args[0].value, &shape.height, &rows));
+        TB_TRY(size_of(b, e->args[1].value, &shape.width, &dim));
+    } else if (!scalar) {
+        role = TB_ROLE_VECTOR;
+        shape.kind = TB_SHAPE_VECTOR;
+        TB_TRY(size_of(b, option(e, "size"), &shape.width, &dim));
+    }
+    TB_TRY(start_value(b, e, e->args[matrix ? 2 : 0].value, &start));
+    TB_TRY(tb_build_param(b, base, "", role, shape, dim, start, e->pos, node));
     b->g->nodes[*node].k = b->k;
     return TB_OK;
 }
@@ -685,6 +770,10 @@ static const call_row by_name[] = {
     {"concat", call_concat, 1, TB_OP_INPUTS, ""},
     {"rope", call_rope, 1, 1, "base"},
     {"mha", call_mha, 3, 3, "scale"},
+    {"mix", call_mix, 2, TB_OP_INPUTS, "row"},
+    {"dot", call_dot, 2, 2, ""},
+    {"vector", call_learned, 1, 1, "size"},
+    {"matrix", call_learned, 3, 3, ""},
     {"linear", call_linear, 2, 2, "bias"},
     {"min", call_const, 2, 0, ""},
     {"max", call_const, 2, 0, ""},

@@ -354,6 +354,64 @@ static const char *short_name(const char *name)
     return dot ? dot + 1 : name;
 }
 
+/* The row that a mix takes, as the text counts. */
+static void mix_row(pen *p, const tb_attr *row)
+{
+    tb_attr from_1 = {NULL, row->value + 1, NULL};
+    if (row->expr)
+        from_1 = (tb_attr){row->expr->args[0].value, 0, NULL};
+    if (row->expr && p->note != TB_NOTE_TEXT)
+        constant(p, from_1.expr, 0);
+    else if (row->expr)
+        tb_expr_print(from_1.expr, p->out);
+    else
+        number(p, from_1.value);
+}
+
+static bool has_rows(const pen *p, const tb_node *mix)
+{
+    const tb_node *w = &p->g->nodes[mix->in[mix->nin - 1]];
+    return w->shape.kind == TB_SHAPE_MATRIX ||
+           (w->shape.kind == TB_SHAPE_STREAM &&
+            w->shape.width > (size_t)(mix->nin - 1));
+}
+
+/* mix(w, a, b), mix(w, a, b, row=2) */
+static void mix(pen *p, const tb_node *n)
+{
+    int in[TB_OP_INPUTS];
+    in[0] = n->in[n->nin - 1];
+    memcpy(in + 1, n->in, (size_t)(n->nin - 1) * sizeof *in);
+    word(p, n->op->symbol);
+    open(p);
+    for (int i = 0; i < n->nin && !p->full; i++) {
+        if (i)
+            put(p, ", ", ", ", "<mo>,</mo>");
+        formula(p, in[i], false);
+    }
+    if (has_rows(p, n) && !p->full) {
+        put(p,
+            ", row=", ", \\mathrm{row}=", "<mo>,</mo><mi>row</mi><mo>=</mo>");
+        mix_row(p, &n->attr[TB_ATTR_MIX_ROW]);
+    }
+    close(p);
+}
+
+/* w[2], w[2,1]: the weight of one stream */
+static void mix_weight(pen *p, const tb_jx *x)
+{
+    const tb_node *n = &p->g->nodes[x->at];
+    put(p, "", "{", "<msub><mrow>");
+    formula(p, x->node, true);
+    put(p, "[", "}_{", "</mrow><mrow>");
+    if (has_rows(p, n)) {
+        mix_row(p, &n->attr[TB_ATTR_MIX_ROW]);
+        put(p, ",", ",", "<mo>,</mo>");
+    }
+    number(p, x->input + 1);
+    put(p, "]", "}", "</mrow></msub>");
+}
+
 static void formula_inner(pen *p, int node, bool brackets)
 {
     const tb_node *n = &p->g->nodes[node];
@@ -368,6 +426,8 @@ static void formula_inner(pen *p, int node, bool brackets)
         word(p, short_name(n->name));
     } else if (n->op->alias && n->op != &tb_op_stop) {
         formula(p, n->in[0], brackets);
+    } else if (n->op->jac == TB_JAC_MIX) {
+        mix(p, n);
     } else if (n->op->jac == TB_JAC_AFFINE) {
         affine(p, n, brackets);
     } else if (n->op->jac == TB_JAC_SUM || n->op->jac == TB_JAC_DIFF ||
@@ -462,6 +522,8 @@ static void coefficient(pen *p, const tb_jx *x)
         put(p, "(1/", "(1/", "<mo>(</mo><mn>1</mn><mo>/</mo>");
     if (x->kind == TB_JX_COEF)
         const_text(p, x->attr);
+    else if (p->g->nodes[x->at].op == &tb_op_mix)
+        mix_weight(p, x);
     else
         formula(p, x->node, true);
     if (x->inverse)
@@ -505,6 +567,12 @@ static void term_inner(pen *p, const tb_jx *x, bool brackets)
         break;
     case TB_JX_WEIGHT:
         weight(p, x);
+        break;
+    case TB_JX_TOKENS:
+        put(p, "diag(", "\\mathrm{diag}(",
+            "<mi>diag</mi><mo stretchy=\"false\">(</mo>");
+        mix_weight(p, x);
+        close(p);
         break;
     }
 }

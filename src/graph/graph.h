@@ -21,7 +21,8 @@ typedef enum tb_role {
     TB_ROLE_GAIN,
     TB_ROLE_SCALAR,
     TB_ROLE_VECTOR,
-    TB_ROLE_EMBEDDING /* [rows, width]; not decayed */
+    TB_ROLE_EMBEDDING, /* [rows, width]; not decayed */
+    TB_ROLE_TABLE      /* matrix(...): a matrix that is a value; not decayed */
 } tb_role;
 
 const char *tb_role_name(tb_role r);
@@ -32,7 +33,8 @@ typedef struct tb_param {
     const char *name;
     tb_role role;
     tb_shape shape;       /* MATRIX, VECTOR or SCALAR */
-    const tb_expr *start; /* start value written in the text, or NULL */
+    const tb_expr *start; /* as the text says: a constant or an init rule; or
+                             NULL */
     tb_pos pos;
     int node;    /* its leaf */
     bool shared; /* one for the whole model, not of one stack: embed.token,
@@ -224,8 +226,10 @@ typedef enum tb_jx_kind {
     TB_JX_SLOPE,  /* diag(<name>'(node)) */
     TB_JX_DIAG,   /* diag(node) */
     TB_JX_COEF,   /* a constant: attr */
-    TB_JX_SCALAR, /* a learned scalar: node */
-    TB_JX_WEIGHT  /* the matrix of a linear: name */
+    TB_JX_SCALAR, /* a learned scalar, or weight `input` of the mix at `at`:
+                     node */
+    TB_JX_WEIGHT, /* the matrix of a linear: name */
+    TB_JX_TOKENS  /* such a weight that each token has its own of */
 } tb_jx_kind;
 
 /** A term of the Jacobian, shared where it occurs more than once. */
@@ -234,7 +238,7 @@ typedef struct tb_jx {
     const char *name;
     int node;
     int at;    /* the node whose rule made this factor */
-    int input; /* SYM of an op with several inputs: which of them */
+    int input; /* SYM of an op with several inputs, weights of mix: which */
     const tb_attr *attr;
     bool inverse; /* COEF, SCALAR: 1/it */
     int n;

@@ -60,6 +60,7 @@ static bool role_meant(const char *glob, tb_role role)
     case TB_ROLE_EMBEDDING:
         return *glob != '*';
     case TB_ROLE_SCALAR:
+    case TB_ROLE_TABLE:
     case TB_ROLE_VECTOR: {
         const char *dot = strrchr(glob, '.');
         return !strchr(dot ? dot : glob, '*');

@@ -145,6 +145,11 @@ static bool is_silent(const maker *m, int i)
         return first || second;
     if (n->op->jac == TB_JAC_SUM || n->op->jac == TB_JAC_DIFF)
         return first && (second || n->nin < 2);
+    if (n->op->jac == TB_JAC_MIX) {
+        for (int j = 1; j < n->nin - 1; j++)
+            first = first && m->silent[n->in[j]];
+        return first || m->silent[n->in[n->nin - 1]];
+    }
     if (n->op->jac == TB_JAC_AFFINE)
         return first && is_zero_attr(&n->attr[TB_ATTR_AFFINE_OFFSET]);
     return first &&
@@ -202,6 +207,28 @@ static const tb_jx *multi(maker *m, const tb_node *n)
     return total;
 }
 
+/* w_1 J(a) + w_2 J(b) + ... and, where the weights depend on the stream,
+ * J_mix J(w) */
+static const tb_jx *mix_rule(maker *m, const tb_node *n)
+{
+    const tb_jx *total = &zero;
+    int last = n->nin - 1;
+    bool own = m->g->nodes[n->in[last]].shape.kind == TB_SHAPE_STREAM;
+    for (int i = 0; i < last; i++) {
+        tb_jx *x =
+            leaf(m, own ? TB_JX_TOKENS : TB_JX_SCALAR, NULL, n->in[last]);
+        if (!x)
+            return NULL;
+        x->input = i;
+        total = sum(m, total, prod(m, x, m->at[n->in[i]]), 1);
+    }
+    tb_jx *x = leaf(m, TB_JX_SYM, n->op->symbol, -1);
+    if (!x)
+        return NULL;
+    x->input = last;
+    return sum(m, total, prod(m, x, m->at[n->in[last]]), 1);
+}
+
 static const char *weight_name(maker *m, const tb_node *n)
 {
     const char *full = m->g->nodes[n->in[1]].name, *dot = strchr(full, '.');
@@ -239,6 +266,8 @@ static const tb_jx *node_rule(maker *m, int i)
         return prod(m, leaf(m, TB_JX_WEIGHT, weight_name(m, n), -1), x);
     case TB_JAC_MULTI:
         return multi(m, n);
+    case TB_JAC_MIX:
+        return mix_rule(m, n);
     }
     return &zero;
 }

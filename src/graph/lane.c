@@ -4,8 +4,8 @@
  * block names. */
 #include "graph/graph.h"
 
-static const char *const role_names[] = {"matrix", "bias",   "gain",
-                                         "scalar", "vector", "embedding"};
+static const char *const role_names[] = {
+    "matrix", "bias", "gain", "scalar", "vector", "embedding", "table"};
 
 const char *tb_role_name(tb_role r)
 {
@@ -205,6 +205,20 @@ static tb_status add(tb_arena *a, const factor *l, const factor *r, double sign,
     return f->last ? TB_OK : TB_ERR_MEMORY;
 }
 
+/* What several inputs bring along: the busiest of them, gated. */
+static void join(const tb_node *n, const factor *at, factor *f)
+{
+    for (int j = 0; j < n->nin; j++) {
+        const factor *x = &at[n->in[j]];
+        if (!x->on)
+            continue;
+        int tolls = f->on && f->tolls > x->tolls ? f->tolls : x->tolls;
+        *f = *x;
+        f->tolls = tolls;
+        f->gated = true;
+    }
+}
+
 /* It passes the stream on, but not as it is: drop. */
 static bool is_random(const tb_op *op)
 {
@@ -229,6 +243,9 @@ static tb_status step(tb_ctx *ctx, const tb_graph *g, tb_arena *a, int i,
         if (l->on && r->on && r->tolls > l->tolls)
             at[i].tolls = r->tolls;
         at[i].gated = at[i].on;
+        return TB_OK;
+    case TB_JAC_MIX:
+        join(n, at, &at[i]);
         return TB_OK;
     case TB_JAC_AFFINE:
         at[i] = *l;

@@ -2,6 +2,7 @@
 /* What the checks want to know of one graph, found once: who reads a node,
  * what lies on the lane, what is normed, what starts at zero, and how each
  * sublayer joins. Every pass is linear in the nodes. */
+#include "equation/names.h"
 #include "graph/init_rules.h"
 #include "graph/lint.h"
 
@@ -351,13 +352,12 @@ static double fixed_value(const char *rule, bool *known)
 }
 
 static lint_start by_rule(tb_lint *L, const lint_graph *g, const tb_param *p,
-                          int rule)
+                          const tb_expr *e, int rule)
 {
-    const tb_expr *e = rule_at(L, rule)->rule;
     bool known;
     double v = fixed_value(e->name, &known);
     lint_start s = {{v, v, v}, v == 0, rule};
-    if (e->kind != TB_EXPR_CALL || !e->nargs)
+    if (e->kind != TB_EXPR_CALL || !e->nargs || tb_streq(e->name, "onehot"))
         return s;
     s.size = factor_of(L, e->args[0].value, g->first, g->g->nodes[p->node].k);
     s.zero = s.size.at == 0;
@@ -368,10 +368,12 @@ static lint_start start_of(tb_lint *L, const lint_graph *g, const tb_param *p)
 {
     int rule = rule_for(L, g, p);
     bool small = p->role == TB_ROLE_BIAS || p->role == TB_ROLE_SCALAR ||
-                 p->role == TB_ROLE_VECTOR;
+                 p->role == TB_ROLE_VECTOR || p->role == TB_ROLE_TABLE;
     lint_start s = {{1, 1, 1}, false, -1};
     if (rule >= 0)
-        return by_rule(L, g, p, rule);
+        return by_rule(L, g, p, rule_at(L, rule)->rule, rule);
+    if (p->start && p->start->name && tb_init_kind_find(p->start->name))
+        return by_rule(L, g, p, p->start, -1);
     if (p->start) {
         s.size = factor_of(L, p->start, g->first, g->g->nodes[p->node].k);
         s.zero = s.size.at == 0;

@@ -8,10 +8,12 @@
 #include "graph/graph.h"
 
 typedef enum tb_py_dist {
-    TB_PY_CONST,     /* value */
-    TB_PY_NORMAL,    /* mean 0, standard deviation `value` */
-    TB_PY_UNIFORM,   /* from -value to value */
-    TB_PY_ORTHOGONAL /* value times an orthogonal matrix */
+    TB_PY_CONST,      /* value */
+    TB_PY_NORMAL,     /* mean 0, standard deviation `value` */
+    TB_PY_UNIFORM,    /* from -value to value */
+    TB_PY_ORTHOGONAL, /* value times an orthogonal matrix */
+    TB_PY_IDENTITY,
+    TB_PY_ONEHOT /* 1 at element number `value`, from 1 */
 } tb_py_dist;
 
 /** How one parameter starts; `rule` as the text wrote it. */

@@ -30,13 +30,14 @@ static bool is_made(const tb_py_graph *t, int param)
     return false;
 }
 
-/* scalar(v), vector(v): a parameter of the class itself, not of a norm. */
+/* scalar, vector, matrix: a parameter of the class itself, not of a norm. */
 static bool is_bare(const tb_py_graph *t, int param)
 {
     tb_role r = t->g->params[param].role;
     int node = t->consumer[param];
     bool norms = node >= 0 && t->g->nodes[node].op->lane == TB_LANE_TOLL;
-    return !norms && (r == TB_ROLE_SCALAR || r == TB_ROLE_VECTOR);
+    return !norms &&
+           (r == TB_ROLE_SCALAR || r == TB_ROLE_VECTOR || r == TB_ROLE_TABLE);
 }
 
 /* Width of what the norm at `node` takes together. */
@@ -213,6 +214,8 @@ static bool starts_ready(const tb_py_graph *t, int param)
     const tb_py_start *s = &t->parts[t->layers[0]].starts[param];
     tb_role role = t->g->params[param].role;
     const tb_py_row *row = maker(t, param);
+    if (s->dist == TB_PY_IDENTITY && is_bare(t, param))
+        return same_start(t, param);
     if (s->dist != TB_PY_CONST || !same_start(t, param))
         return false;
     if (is_bare(t, param))
@@ -223,14 +226,26 @@ static bool starts_ready(const tb_py_graph *t, int param)
             (role == TB_ROLE_BIAS && s->value == 0));
 }
 
-/* scalar(v), vector(v) */
+/* Its shape as arguments: "d", "4, 4". */
+static const char *bare_shape(tb_py_graph *t, const tb_param *p)
+{
+    const char *n =
+        tb_py_width(t->py, p->shape.width, t->g->nodes[p->node].dim);
+    return p->shape.kind == TB_SHAPE_MATRIX
+               ? tb_py_printf(t->py, "%zu, %s", p->shape.height, n)
+               : n;
+}
+
+/* scalar(v), vector(v), matrix(rows, columns, v) */
 static const char *make_bare(tb_py_graph *t, int param)
 {
     const tb_param *p = &t->g->params[param];
     const tb_py_start *s = &t->parts[t->layers[0]].starts[param];
-    double v = starts_ready(t, param) ? s->value : 0;
-    const char *n =
-        tb_py_width(t->py, p->shape.width, t->g->nodes[p->node].dim);
+    bool ready = starts_ready(t, param);
+    double v = ready ? s->value : 0;
+    const char *n = bare_shape(t, p);
+    if (ready && s->dist == TB_PY_IDENTITY)
+        return tb_py_printf(t->py, "nn.Parameter(torch.eye(%s))", n);
     const char *rule = rule_of(t->py, s);
     bool plain = strcspn(rule, "NMlkdh/") == strlen(rule);
     const char *more = tb_streq(rule, "profiled") ? "; here not measured" : "";
@@ -239,8 +254,9 @@ static const char *make_bare(tb_py_graph *t, int param)
     if (v == 0 || v == 1)
         return tb_py_printf(t->py, "nn.Parameter(torch.%s(%s))%s",
                             v == 0 ? "zeros" : "ones", n, note);
-    return tb_py_printf(t->py, "nn.Parameter(torch.full((%s,), %s))%s", n,
-                        as_float(t->py, v), note);
+    bool matrix = p->shape.kind == TB_SHAPE_MATRIX;
+    return tb_py_printf(t->py, "nn.Parameter(torch.full((%s%s), %s))%s", n,
+                        matrix ? "" : ",", as_float(t->py, v), note);
 }
 
 /* --- __init__ ----------------------------------------------------------- */
@@ -380,8 +396,11 @@ static const char *init_call(tb_py *py, const tb_py_start *s, const char *w,
         [TB_PY_NORMAL] = "nn.init.normal_(%s, std=%s)",
         [TB_PY_UNIFORM] = "nn.init.uniform_(%s, -%s, %s)",
         [TB_PY_ORTHOGONAL] = "nn.init.orthogonal_(%s, gain=%s)",
+        [TB_PY_IDENTITY] = "nn.init.eye_(%s)",
+        [TB_PY_ONEHOT] = "onehot_(%s, %s)",
     };
     const char *zero_or_one = s->value == 0 ? "zeros" : "ones";
+    py->uses |= s->dist == TB_PY_ONEHOT ? TB_PY_USES_ONEHOT : 0;
     if (!v && s->dist == TB_PY_CONST && (s->value == 0 || s->value == 1))
         return tb_py_printf(py, "nn.init.%s_(%s)", zero_or_one, w);
     if (!v)
@@ -479,7 +498,7 @@ void tb_py_starts(tb_py_graph *t, tb_buf *out)
         if (done[i] || is_made(t, (int)i) || starts_ready(t, (int)i))
             continue;
         if (!same_start(t, (int)i)) {
-            for (int d = TB_PY_CONST; d <= TB_PY_ORTHOGONAL; d++)
+            for (int d = TB_PY_CONST; d <= TB_PY_ONEHOT; d++)
                 init_by_layer(t, (int)i, weight_of(t, (int)i), (tb_py_dist)d,
                               out);
             continue;

@@ -151,6 +151,46 @@ static tb_py_text write_concat(tb_py_body *b, const tb_node *n,
     return (tb_py_text){tb_py_take(b->py, &out), TB_PY_CALL};
 }
 
+/* --- mix, dot ------------------------------------------------------------ */
+
+/* row=1 counts from 0 there as here; a row that follows l is computed. */
+static const char *row_text(tb_py_body *b, const tb_node *n)
+{
+    const tb_attr *row = &n->attr[TB_ATTR_MIX_ROW];
+    if (is_number(row, 0) || (row->expr && !tb_py_mentions(row->expr, "l") &&
+                              tb_py_fold(b->py, row->expr, n->k) == 0))
+        return "";
+    bool moves = row->expr && tb_py_mentions(row->expr, "l");
+    return tb_py_printf(
+        b->py, moves ? ", row=int(%s)" : ", row=%s",
+        moves       ? tb_py_attr(b, n, row).s
+        : row->expr ? tb_py_number(b->py, tb_py_fold(b->py, row->expr, n->k))
+                    : tb_py_number(b->py, row->value));
+}
+
+static tb_py_text write_mix(tb_py_body *b, const tb_node *n,
+                            const tb_py_text *in)
+{
+    tb_buf out;
+    tb_buf_init(&out, b->py->ctx);
+    tb_buf_printf(&out, "mix(%s", in[n->nin - 1].s);
+    for (int i = 0; i < n->nin - 1; i++)
+        tb_buf_printf(&out, ", %s", in[i].s);
+    tb_buf_printf(&out, "%s)", row_text(b, n));
+    return (tb_py_text){tb_py_take(b->py, &out), TB_PY_CALL};
+}
+
+static tb_py_text write_dot(tb_py_body *b, const tb_node *n,
+                            const tb_py_text *in)
+{
+    (void)n;
+    return (tb_py_text){
+        tb_py_printf(b->py, "(%s * %s).sum(-1, keepdim=True)",
+                     tb_py_brackets(b->py, in[0], TB_PY_PRODUCT),
+                     tb_py_brackets(b->py, in[1], TB_PY_UNARY)),
+        TB_PY_CALL};
+}
+
 /* --- the table ---------------------------------------------------------- */
 
 #define ITSELF(id)                                                             \
@@ -228,6 +268,12 @@ static const tb_py_row rows[] = {
      .uses = TB_PY_USES_ROPE,
      .write = write_rope},
     {.op = &tb_op_concat, .nin = TB_OP_INPUTS, .write = write_concat},
+    {.op = &tb_op_mix,
+     .nin = TB_OP_INPUTS,
+     .nattr = 1,
+     .uses = TB_PY_USES_MIX,
+     .write = write_mix},
+    {.op = &tb_op_dot, .nin = 2, .write = write_dot},
     CALL(relu, "F.relu($0)", TB_PY_USES_F),
     CALL(gelu, "F.gelu($0)", TB_PY_USES_F),
     CALL(gelu_tanh, "F.gelu($0, approximate=\"tanh\")", TB_PY_USES_F),

@@ -45,7 +45,9 @@ enum {
     TB_PY_USES_DERF = 512,
     TB_PY_USES_ROPE = 1024,
     TB_PY_USES_SKIPDROP = 2048,
-    TB_PY_USES_SINUSOID = 4096
+    TB_PY_USES_SINUSOID = 4096,
+    TB_PY_USES_MIX = 8192,
+    TB_PY_USES_ONEHOT = 16384
 };
 
 /** A class already printed: equal bodies share it. */

@@ -366,6 +366,20 @@ static const char skipdrop_text[] =
     "    kept = torch.rand(x.shape[0], 1, 1, device=x.device) >= p\n"
     "    return x * kept.to(x.dtype) / (1 - p)\n";
 
+static const char mix_text[] =
+    "\n\ndef mix(w, *streams, row=0):\n"
+    "    \"\"\"The sum of streams weighted by a vector, a matrix's row, or "
+    "tokens.\"\"\"\n"
+    "    n = len(streams)\n"
+    "    w = w[row] if w.dim() == 2 else w[..., row * n : (row + 1) * n]\n"
+    "    return sum(w[..., i : i + 1] * x for i, x in enumerate(streams))\n";
+
+static const char onehot_text[] =
+    "\n\n@torch.no_grad()\n"
+    "def onehot_(w, i):\n"
+    "    \"\"\"1 at element i, counted from 1; else 0.\"\"\"\n"
+    "    w.zero_()[i - 1] = 1.0\n";
+
 void tb_py_helpers(tb_py *py, tb_buf *out)
 {
     bool any = (py->uses & TB_PY_USES_NORMED) != 0;
@@ -381,6 +395,10 @@ void tb_py_helpers(tb_py *py, tb_buf *out)
         tb_buf_puts(out, dyt_text);
     if (py->uses & TB_PY_USES_DERF)
         tb_buf_puts(out, derf_text);
+    if (py->uses & TB_PY_USES_MIX)
+        tb_buf_puts(out, mix_text);
+    if (py->uses & TB_PY_USES_ONEHOT)
+        tb_buf_puts(out, onehot_text);
     if (py->uses & TB_PY_USES_SKIPDROP)
         tb_buf_puts(out, skipdrop_text);
     if (py->uses & TB_PY_USES_ROPE)

@@ -11,6 +11,8 @@ static tb_py_start start_of(const tb_model *m, size_t view)
         [TB_START_NORMAL] = TB_PY_NORMAL,
         [TB_START_UNIFORM] = TB_PY_UNIFORM,
         [TB_START_ORTHOGONAL] = TB_PY_ORTHOGONAL,
+        [TB_START_IDENTITY] = TB_PY_IDENTITY,
+        [TB_START_ONEHOT] = TB_PY_ONEHOT,
     };
     const tb_start *s = &m->starts[view];
     return (tb_py_start){dists[s->kind], s->value, m->views[view].rule};

@@ -7,7 +7,7 @@ typedef struct tb_fill {
     const tb_start *start;
     tb_rng rng;
     tb_dtype dtype;
-    size_t count, chunks;
+    size_t width, count, chunks;
     void *out;
 } tb_fill;
 
@@ -18,6 +18,10 @@ static double value_at(const tb_fill *f, size_t i)
         return a * tb_rng_normal(f->rng, i);
     if (f->start->kind == TB_START_UNIFORM)
         return a * (2 * tb_rng_uniform(f->rng, i) - 1);
+    if (f->start->kind == TB_START_IDENTITY)
+        return i / f->width == i % f->width ? 1 : 0;
+    if (f->start->kind == TB_START_ONEHOT)
+        return (double)(i + 1) == a ? 1 : 0;
     return a;
 }
 
@@ -103,6 +107,7 @@ tb_status tb_start_fill(tb_ctx *ctx, tb_dtype dtype, const tb_start *s,
     tb_fill f = {.start = s,
                  .rng = tb_rng_make(seed, name),
                  .dtype = dtype,
+                 .width = shape.width,
                  .count = tb_shape_count(shape, 1, 1),
                  .out = out};
     if (s->kind == TB_START_ORTHOGONAL)

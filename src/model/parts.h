@@ -49,10 +49,12 @@ tb_status tb_parts_build(tb_model *m);
 /* --- how weights start --------------------------------------------------- */
 
 typedef enum tb_start_kind {
-    TB_START_CONST,     /* value */
-    TB_START_NORMAL,    /* standard deviation `value` */
-    TB_START_UNIFORM,   /* in [-value, value) */
-    TB_START_ORTHOGONAL /* value times rows or columns of length 1 */
+    TB_START_CONST,      /* value */
+    TB_START_NORMAL,     /* standard deviation `value` */
+    TB_START_UNIFORM,    /* in [-value, value) */
+    TB_START_ORTHOGONAL, /* value times rows or columns of length 1 */
+    TB_START_IDENTITY,   /* 1 on the diagonal, else 0 */
+    TB_START_ONEHOT      /* 1 at element number `value`, from 1, else 0 */
 } tb_start_kind;
 
 typedef struct tb_start {

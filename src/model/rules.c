@@ -4,6 +4,7 @@
  * vectors as the text says. Then come the block's init: rules and those of
  * the settings; the last match wins (graph/init_rules.h says what matches).
  */
+#include "equation/names.h"
 #include "graph/init_rules.h"
 #include "model/parts.h"
 
@@ -25,7 +26,9 @@ typedef struct tb_rule_kind {
 
 static const tb_rule_kind rule_kinds[] = {
     {"const", TB_START_CONST, false, true, 0, false},
+    {"identity", TB_START_IDENTITY, false, false, 1, false},
     {"normal", TB_START_NORMAL, false, false, 0, false},
+    {"onehot", TB_START_ONEHOT, false, true, 1, false},
     {"ones", TB_START_CONST, false, true, 1, false},
     {"orthogonal", TB_START_ORTHOGONAL, false, false, 1, false},
     {"profiled", TB_START_CONST, false, true, 1, true},
@@ -200,6 +203,37 @@ static tb_status check_profiled(tb_rules *r, const tb_rule *t, const tb_view *v,
     return TB_OK;
 }
 
+/* Rules that mean one kind of shape only. */
+static tb_status check_shape(tb_rules *r, const tb_rule *t, const tb_view *v)
+{
+    tb_start_kind start = t->kind->start;
+    bool matrix = t->kind->fans || start == TB_START_ORTHOGONAL ||
+                  start == TB_START_IDENTITY;
+    tb_shape_kind wanted = matrix ? TB_SHAPE_MATRIX : TB_SHAPE_VECTOR;
+    if ((!matrix && start != TB_START_ONEHOT) || v->shape.kind == wanted)
+        return TB_OK;
+    return tb_block_fail(r->ctx, t->block, t->line->rule->pos,
+                         "%s: needs a %s, %s is none", t->kind->name,
+                         matrix ? "matrix" : "vector", v->name);
+}
+
+static tb_status check_value(tb_rules *r, const tb_rule *t, const tb_view *v,
+                             const tb_expr *arg, double value)
+{
+    double n = (double)v->count;
+    if (value < 0 && !t->kind->signed_)
+        return tb_block_fail(r->ctx, t->block, arg->pos,
+                             "%s: got %g, wanted at least 0", t->kind->name,
+                             value);
+    if (t->kind->start != TB_START_ONEHOT ||
+        (value >= 1 && value <= n && value == (double)(size_t)value))
+        return TB_OK;
+    return tb_block_fail(r->ctx, t->block, arg->pos,
+                         "onehot: got %g, wanted a whole number from 1 to %zu, "
+                         "the elements of %s",
+                         value, v->count, v->name);
+}
+
 static tb_status apply_rule(tb_rules *r, const tb_rule *t, tb_view *v,
                             const tb_owner *o, tb_start *out)
 {
@@ -207,20 +241,13 @@ static tb_status apply_rule(tb_rules *r, const tb_rule *t, tb_view *v,
     const tb_expr *arg =
         e->kind == TB_EXPR_CALL && e->nargs ? e->args[0].value : NULL;
     double value = t->kind->fixed;
-    bool matrix = v->shape.kind == TB_SHAPE_MATRIX;
-    if ((t->kind->fans || t->kind->start == TB_START_ORTHOGONAL) && !matrix)
-        return tb_block_fail(r->ctx, t->block, e->pos,
-                             "%s: needs a matrix, %s is none", t->kind->name,
-                             v->name);
+    TB_TRY(check_shape(r, t, v));
     if (t->kind->profiled)
         TB_TRY(check_profiled(r, t, v, o));
     tb_consts c = consts_of(r, v, o);
     if (arg)
         TB_TRY(tb_expr_fold(r->ctx, t->block, arg, &c, NULL, NULL, &value));
-    if (value < 0 && !t->kind->signed_)
-        return tb_block_fail(r->ctx, t->block, arg->pos,
-                             "%s: got %g, wanted at least 0", t->kind->name,
-                             value);
+    TB_TRY(check_value(r, t, v, arg, value));
     v->rule = shown(r, e, arg, value);
     out->kind = t->kind->start;
     out->profiled = t->kind->profiled;
@@ -228,10 +255,18 @@ static tb_status apply_rule(tb_rules *r, const tb_rule *t, tb_view *v,
     return v->rule ? TB_OK : TB_ERR_MEMORY;
 }
 
-/* A start value written in the text: scalar(0), vector(1e-4). */
+/* A start written in the text: scalar(0), vector(1e-4), or by a rule,
+ * matrix(4, 4, identity). */
 static tb_status apply_text(tb_rules *r, const tb_block *b, const tb_param *q,
                             tb_view *v, const tb_owner *o, tb_start *out)
 {
+    bool rule = q->start->name && tb_init_kind_find(q->start->name);
+    if (rule) {
+        const tb_init_rule line = {.pos = q->start->pos, .rule = q->start};
+        tb_rule t = {.block = b, .line = &line};
+        TB_TRY(rule_kind_of(r->ctx, b, q->start, &t.kind));
+        return apply_rule(r, &t, v, o, out);
+    }
     tb_consts c = consts_of(r, v, o);
     out->kind = TB_START_CONST;
     TB_TRY(tb_expr_fold(r->ctx, b, q->start, &c, NULL, NULL, &out->value));
@@ -255,6 +290,7 @@ static const struct {
     [TB_ROLE_SCALAR] = {"zeros", {TB_START_CONST, 0, false}},
     [TB_ROLE_VECTOR] = {"zeros", {TB_START_CONST, 0, false}},
     [TB_ROLE_EMBEDDING] = {"normal(1)", {TB_START_NORMAL, 1, false}},
+    [TB_ROLE_TABLE] = {"zeros", {TB_START_CONST, 0, false}},
 };
 
 static void apply_prelude(tb_view *v, tb_start *out)

@@ -119,11 +119,21 @@ static tb_status multiply(evaluation *e, const matrix *l, const matrix *r,
 
 /* --- factors -------------------------------------------------------------- */
 
+/* Which element of its node's value a scalar is. */
+static size_t element(const evaluation *e, const tb_jx *x)
+{
+    const tb_node *n = &e->s->graph->nodes[x->at];
+    if (n->op != &tb_op_mix)
+        return 0;
+    size_t row = (size_t)e->s->run->attr[x->at][TB_ATTR_MIX_ROW];
+    return row * (size_t)(n->nin - 1) + (size_t)x->input;
+}
+
 static double coefficient(const evaluation *e, const tb_jx *x)
 {
     double c = x->attr ? x->attr->value : 1;
     if (x->kind == TB_JX_SCALAR)
-        c = tb_symbolic_value(e->s, x->node)[0];
+        c = tb_symbolic_value(e->s, x->node)[element(e, x)];
     else if (x->at >= 0) /* folded for this layer */
         c = e->s->run->attr[x->at][TB_ATTR_AFFINE_SCALE];
     return x->inverse ? 1 / c : c;
@@ -237,6 +247,8 @@ static tb_status evaluate(evaluation *e, const tb_jx *x, matrix *out)
         return diagonal(e, x, out);
     case TB_JX_SYM:
         return symbol(e, x, out);
+    case TB_JX_TOKENS:
+        return factor(e, x->at, x->input, out);
     case TB_JX_SLOPE:
     case TB_JX_WEIGHT:
         return factor(e, x->at, 0, out);

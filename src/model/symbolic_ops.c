@@ -456,6 +456,41 @@ static void concat(const tb_symbolic *s, int node, int input, double *j)
             j[(t * out + column + c) * s->time * in + t * in + c] = 1;
 }
 
+/* --- mix: sum of w_t x_t: diag(w_t) by x_t, the x_t themselves by w ---------
+ */
+
+static void mix(const tb_symbolic *s, int node, int input, double *j)
+{
+    const tb_node *n = &s->graph->nodes[node];
+    int last = n->nin - 1;
+    size_t d = width_of(s, node), in = width_of(s, n->in[input]);
+    size_t all = width_of(s, n->in[last]), ld = s->time * in;
+    bool own = s->graph->nodes[n->in[last]].shape.kind == TB_SHAPE_STREAM;
+    size_t row = (size_t)s->run->attr[node][TB_ATTR_MIX_ROW] * (size_t)last;
+    const double *w = in_value(s, node, last);
+    for (size_t t = 0; t < s->time; t++)
+        for (size_t c = 0; c < d; c++) {
+            double *to = j + (t * d + c) * ld + t * in;
+            size_t at = (own ? t * all : 0) + row;
+            if (input < last)
+                to[c] = w[at + (size_t)input];
+            for (int i = 0; input == last && i < last; i++)
+                to[row + (size_t)i] = in_value(s, node, i)[t * d + c];
+        }
+}
+
+/* --- dot: each token's other side ------------------------------------------
+ */
+
+static void dot(const tb_symbolic *s, int node, int input, double *j)
+{
+    size_t d = width_of(s, in_of(s, node, 0));
+    const double *other = in_value(s, node, 1 - input);
+    for (size_t t = 0; t < s->time; t++)
+        for (size_t c = 0; c < d; c++)
+            j[t * s->time * d + t * d + c] = other[t * d + c];
+}
+
 /* --- cross-entropy: (p - target) / count of targets, where there is one; of a
  * smoothed target e/V belongs to every class -------------------------------
  */
@@ -498,6 +533,8 @@ static const tb_symbolic_row rows[] = {
     {&tb_op_softmax, softmax, 1, 0},
     {&tb_op_rope, rope, 1, 2},
     {&tb_op_concat, concat, TB_OP_INPUTS, 0},
+    {&tb_op_mix, mix, TB_OP_INPUTS, 1},
+    {&tb_op_dot, dot, 2, 0},
     {&tb_op_drop, drop, 1, 1},
     {&tb_op_skipdrop, skipdrop, 1, 1},
     {&tb_op_exp, exp_j, 1, 0},

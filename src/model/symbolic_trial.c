@@ -16,6 +16,7 @@ static double start_of(tb_role role, tb_shape shape, tb_rng r, size_t i)
     case TB_ROLE_GAIN:
     case TB_ROLE_SCALAR:
     case TB_ROLE_VECTOR:
+    case TB_ROLE_TABLE:
         return 0.4 + u;
     }
     return z;

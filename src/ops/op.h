@@ -73,6 +73,7 @@ typedef enum tb_jac {
     TB_JAC_DIAG,   /* diag(<symbol>'(a)) J(a) */
     TB_JAC_WEIGHT, /* W J(a), W the weight's name */
     TB_JAC_MULTI,  /* J_<symbol>,1 J(a) + J_<symbol>,2 J(b) + ... */
+    TB_JAC_MIX,    /* w_1 J(a) + w_2 J(b) + J_<symbol> J(w), w the last input */
     TB_JAC_ZERO    /* stop: constant to tangent and symbolic Jacobian */
 } tb_jac;
 
@@ -227,6 +228,7 @@ typedef enum tb_variance {
  * concat      x1 ... x8 (joined in the width)        -
  * mix         x1 ... x7 A: sum_t A[row,t] x_t; A a matrix [m,n], a vector
  *             [n] or a stream [m n]                  row
+ * dot         a b: over the width; a stream of width 1 -
  * sinkhorn    A: matrix [n,n] or stream [n n]        rounds | columns_first
  * unit        W: matrix or vector                    eps | columns
  * maxdiv      x                                      to | whole
@@ -272,6 +274,7 @@ typedef enum tb_variance {
     X(rope)                                                                    \
     X(concat)                                                                  \
     X(mix)                                                                     \
+    X(dot)                                                                     \
     X(sinkhorn)                                                                \
     X(unit)                                                                    \
     X(maxdiv)                                                                  \

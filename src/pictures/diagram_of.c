@@ -58,6 +58,9 @@ static tb_diagram_part part_of(walk *w, const tb_node *n, int other)
         return (tb_diagram_part){is_parameter(w, other) ? TB_DIAGRAM_SCALE
                                                         : TB_DIAGRAM_GATE,
                                  formula(w, other)};
+    case TB_JAC_MIX:
+        return (tb_diagram_part){TB_DIAGRAM_GATE,
+                                 formula(w, n->in[n->nin - 1])};
     case TB_JAC_SYMBOL:
     case TB_JAC_LEAF:
     case TB_JAC_SUM:

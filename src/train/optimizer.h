@@ -15,7 +15,7 @@ typedef struct tb_adam {
     double clip;  /* largest gradient norm; 0: none */
 } tb_adam;
 
-enum { TB_ROLES = TB_ROLE_EMBEDDING + 1 };
+enum { TB_ROLES = TB_ROLE_TABLE + 1 };
 
 /** tb_role_decayed - matrices only. Embedding tables are not decayed: most of
  * their rows get no gradient in a step, and decay alone would shrink rare

@@ -198,6 +198,31 @@ static inline void random_scaled(random_text *r, int depth)
     }
 }
 
+/* Weights of two streams: a vector or a matrix's row; of one stream: a factor
+ * for each token, in a sum, since a norm of the product alone would leave
+ * nothing of the factor's derivative but rounding. */
+static inline void random_mix(random_text *r, int depth)
+{
+    static const char *const weights[] = {
+        "vector(0.5, size=2), ", "vector(onehot(k), size=2), ",
+        "matrix(3, 2, identity), ", "sigmoid(matrix(2, 2, 0.1)), "};
+    size_t which = random_below(r, 6);
+    random_put(r, which < 4 ? "mix(" : "(");
+    if (which < 4)
+        random_put(r, weights[which]);
+    random_stream(r, depth);
+    random_put(r, which < 4 ? ", " : " + mix(tanh(dot(");
+    random_stream(r, depth - 1);
+    if (which > 3) {
+        random_put(r, ", ");
+        random_stream(r, depth - 1);
+        random_put(r, which == 4 ? ")/d), tanh(" : ")/d), sigmoid(");
+        random_stream(r, depth - 1);
+        random_put(r, "))");
+    }
+    random_put(r, which == 2 || which == 3 ? ", row=k)" : ")");
+}
+
 static inline void random_function(random_text *r, int depth)
 {
     size_t which = random_below(r, 3);
@@ -235,7 +260,7 @@ static inline void random_stream(random_text *r, int depth)
         random_put(r, random_name(r, RANDOM_STREAM));
         return;
     }
-    switch (random_below(r, 13)) {
+    switch (random_below(r, 14)) {
     case 0:
     case 1:
         random_binary(r, depth - 1);
@@ -271,6 +296,9 @@ static inline void random_stream(random_text *r, int depth)
             random_function(r, depth - 1);
         else
             random_scaled(r, depth - 1);
+        return;
+    case 12:
+        random_mix(r, depth - 1);
         return;
     default:
         if (r->nsub && r->calls > 0)

@@ -61,6 +61,21 @@ static void lane_gate(tb_lane_matrices *m, int node, const double *from,
         to[i] += v[i / m->n % count] * from[i];
 }
 
+/* to += w[row, t] from_t, w of all tokens or of each */
+static void lane_mix(tb_lane_matrices *m, int node, double *to)
+{
+    const tb_node *n = &m->s.graph->nodes[node];
+    int w = n->in[n->nin - 1];
+    size_t streams = (size_t)n->nin - 1, d = n->shape.width;
+    size_t all = m->s.graph->nodes[w].shape.width;
+    bool own = m->s.graph->nodes[w].shape.kind == TB_SHAPE_STREAM;
+    const double *v = tb_symbolic_value(&m->s, w) +
+                      (size_t)m->s.run->attr[node][TB_ATTR_MIX_ROW] * streams;
+    for (size_t t = 0; t < streams; t++)
+        for (size_t i = 0; m->at[n->in[t]] && i < m->n * m->n; i++)
+            to[i] += v[(own ? i / m->n / d * all : 0) + t] * m->at[n->in[t]][i];
+}
+
 /* A norm, or the mask of drop, by its formula. */
 static void lane_factor(tb_lane_matrices *m, tb_test *T, int i, double *to)
 {
@@ -117,6 +132,8 @@ static void lane_node(tb_lane_matrices *m, tb_test *T, int i)
         lane_gate(m, n->in[0], b, to);
     } else if (n->op == &tb_op_div) {
         lane_add(m, to, a, 1 / tb_symbolic_value(&m->s, n->in[1])[0]);
+    } else if (n->op == &tb_op_mix) {
+        lane_mix(m, i, to);
     } else if (tb_symbolic_find(n->op)) {
         lane_factor(m, T, i, to);
     } else {

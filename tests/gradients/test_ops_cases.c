@@ -1073,6 +1073,8 @@ static const refusal refusals[] = {
     {"mix", 3, {STREAM(4), STREAM(4), VECTOR(2)}, {1}, "row"},
     {"mix", 3, {STREAM(4), STREAM(4), MATRIX(2, 2)}, {2}, "row"},
     {"mix", 3, {STREAM(4), STREAM(4), MATRIX(2, 2)}, {0.5}, "row"},
+    {"dot", 2, {STREAM(4), STREAM(5)}, {0}, "width"},
+    {"dot", 2, {STREAM(4), VECTOR(4)}, {0}, "streams"},
     {"sinkhorn", 1, {MATRIX(3, 4)}, {3}, "square"},
     {"sinkhorn", 1, {MATRIX(2, 8)}, {3}, "square"},
     {"sinkhorn", 1, {STREAM(8)}, {3}, "square"},

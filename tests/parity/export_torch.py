@@ -114,8 +114,8 @@ TEXTS = {
         {},
     ),
     "functions": (
-        "twice(a) = a + a*sigmoid(a)\nmix(a, b) = 0.3*twice(a) - twice(b)\n"
-        "x = mix(x, F(norm(x)))",
+        "twice(a) = a + a*sigmoid(a)\nblend(a, b) = 0.3*twice(a) - twice(b)\n"
+        "x = blend(x, F(norm(x)))",
         {},
     ),
     "long": (
@@ -141,6 +141,15 @@ TEXTS = {
         "forward = vector(1)\ntype = scalar(3)\nto = linear(d, d)\n"
         "self = x\nclass = half(x)\nnn = lambda*class\ntorch = to(nn)\n"
         "block = torch + _w*self\nx = type*block + forward*F(norm(x))",
+        {},
+    ),
+    "mixing": (
+        "stem: x2 = 0.5*x\nblock:\n A = matrix(2, 2, 0.3)\n w = linear(d, 4)\n"
+        " f = F(norm(mix(vector(onehot(k), size=2), x, x2)))\n g = tanh(w(f))\n"
+        " y = mix(A, x, x2) + mix(g, x, x2)\n"
+        " x2 = mix(A, x, x2, row=2) + mix(g, x, x2, row=k)\n"
+        " x = y + mix(sigmoid(dot(x, f)), f) + mix(matrix(3, 1, normal(1)), f, row=l)\n"
+        "init: A: identity\n",
         {},
     ),
     "unused": ("w = linear(d, 3*d)\na = scalar(4)\nu = norm(x)\n"

@@ -131,6 +131,63 @@ TB_TEST(scalars_keep_the_text)
     }
 }
 
+/* Starts by a rule in the text, and what init: makes of them. */
+TB_TEST(starts_by_rule)
+{
+    static const char *const text =
+        "A = matrix(2, 3, identity); w = vector(onehot(l + 1), size=3)\n"
+        "x = mix(A, x, x, F(x), row=2) + mix(w, x, x, x)";
+    static const struct {
+        const char *init, *name, *rule;
+        double numbers[6];
+    } rows[] = {
+        {NULL, "layers.1.A", "identity", {1, 0, 0, 0, 1, 0}},
+        {"*: ones", "layers.1.A", "identity", {1, 0, 0, 0, 1, 0}},
+        {"A: const(2)", "layers.0.A", "const(2)", {2, 2, 2, 2, 2, 2}},
+        {NULL, "layers.0.w", "onehot(l + 1) = 2", {0, 1, 0}},
+        {NULL, "layers.1.w", "onehot(l + 1) = 3", {0, 0, 1}},
+        {"w: onehot(1)", "layers.1.w", "onehot(1)", {1, 0, 0}},
+    };
+    for (size_t i = 0; i < TB_LEN(rows); i++) {
+        tb_pair p;
+        tb_settings s = tiny();
+        double got[6] = {0};
+        s.init = rows[i].init;
+        TB_OKAY(T, open_pair(T, text, &s, TB_F64, &p));
+        TB_STR(T, rule_of(&p, rows[i].name), rows[i].rule);
+        const tb_view *v = tb_model_view(p.m, rows[i].name);
+        TB_REQUIRE(T, v && v->count <= TB_LEN(got));
+        TB_OKAY(T, tb_model_init_view(p.m, v, 1, got));
+        TB_SAME(T, got, rows[i].numbers, sizeof got);
+        close_pair(T, &p);
+    }
+}
+
+TB_TEST(refused_starts)
+{
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        {"x = vector(onehot(9))*x", "onehot: got 9, wanted a whole number from "
+                                    "1 to 8, the elements of layers.0.vector"},
+        {"x = vector(onehot(0))*x", "onehot: got 0"},
+        {"x = vector(onehot(1.5))*x", "onehot: got 1.5"},
+        {"x = vector(identity)*x", "identity: needs a matrix, layers.0.vector"},
+        {"x = scalar(onehot(1))*x", "onehot: needs a vector"},
+        {"x = mix(matrix(2, 1, onehot(1)), x)", "onehot: needs a vector"},
+        {"x = vector(normal(-1))*x", "normal: got -1, wanted at least 0"},
+        {"x = x\ninit: head: identity; embed.token: onehot(1)",
+         "onehot: needs a vector, embed.token.weight is none"},
+    };
+    for (size_t i = 0; i < TB_LEN(rows); i++) {
+        tb_pair p;
+        tb_settings s = tiny();
+        TB_FAILS(T, open_pair(T, rows[i].text, &s, TB_F32, &p), TB_ERR_PARSE,
+                 rows[i].message);
+        close_pair(T, &p);
+    }
+}
+
 TB_TEST(refused)
 {
     static const struct {
