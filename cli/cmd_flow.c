@@ -187,6 +187,8 @@ static int print_figures(tb_ctx *ctx, const flow_options *o,
         printf("\n%s, %zu blocks\n", runs[i]->block, runs[i]->depth);
         if (o->table)
             s = flow_table(ctx, runs[i], &term, out);
+        if (s == TB_OK && runs[i]->has_spread)
+            s = flow_weights(ctx, runs[i], &term, out);
         if (s == TB_OK)
             s = flow_verdicts(ctx, runs[i], &term, out);
     }
@@ -331,6 +333,9 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv)
          "limit of a verdict, e.g. VANISH=0.01", 0, 0},
         {"check", OPT_FLAG, &o.check, NULL, "exit 1 on a FAIL", 0, 0},
         {"table", OPT_FLAG, &o.table, NULL, "print every sublayer", 0, 0},
+        {"weights", OPT_FLAG, &o.spec.weights, NULL,
+         "print every weight: its rule, measured standard deviation, gradient",
+         0, 0},
         {"ascii", OPT_FLAG, &o.ascii, NULL, "plain ASCII drawing", 0, 0},
         {"svg", OPT_TEXT, &o.svg, "FILE", "write the figure there too", 0, 0},
         {"json", OPT_FLAG, &o.json, NULL, "print one JSON object", 0, 0},

@@ -203,6 +203,38 @@ tb_status flow_table(tb_ctx *ctx, const tb_flow *f, const tb_terminal *term,
     return s;
 }
 
+tb_status flow_weights(tb_ctx *ctx, const tb_flow *f, const tb_terminal *term,
+                       tb_out *out)
+{
+    static const tb_column columns[] = {
+        {"weight", TB_LEFT, 0, false},      {"starts as", TB_LEFT, 1, true},
+        {"mean", TB_RIGHT, 2, false},       {"std", TB_RIGHT, 0, false},
+        {"|gradient|", TB_RIGHT, 1, false},
+    };
+    enum { COLS = sizeof columns / sizeof columns[0] };
+    char(*text)[CELL] = calloc(f->nweights * 3 + 1, sizeof *text);
+    const char **cells = calloc(f->nweights * COLS + 1, sizeof *cells);
+    tb_status s = text && cells ? TB_OK : TB_ERR_MEMORY;
+    for (size_t i = 0; i < f->nweights && s == TB_OK; i++) {
+        const tb_flow_weight *w = &f->weights[i];
+        const double numbers[] = {w->mean, w->std, w->grad_norm};
+        cells[i * COLS] = w->name;
+        cells[i * COLS + 1] = w->start;
+        for (size_t k = 0; k < 3; k++)
+            cells[i * COLS + 2 + k] =
+                tb_show_number(numbers[k], text[i * 3 + k]);
+    }
+    tb_table t = {.columns = columns,
+                  .n_columns = COLS,
+                  .cells = cells,
+                  .n_rows = f->nweights};
+    if (s == TB_OK)
+        s = tb_table_term(ctx, &t, term, out);
+    free(text);
+    free(cells);
+    return s;
+}
+
 tb_status flow_verdicts(tb_ctx *ctx, const tb_flow *f, const tb_terminal *term,
                         tb_out *out)
 {

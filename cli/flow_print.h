@@ -14,6 +14,10 @@ tb_status flow_summary(tb_ctx *ctx, tb_flow *const *runs, size_t n,
 tb_status flow_table(tb_ctx *ctx, const tb_flow *f, const tb_terminal *term,
                      tb_out *out);
 
+/** flow_weights - every weight: rule, measured mean and std, gradient. */
+tb_status flow_weights(tb_ctx *ctx, const tb_flow *f, const tb_terminal *term,
+                       tb_out *out);
+
 /** flow_verdicts - what was found, worst first. */
 tb_status flow_verdicts(tb_ctx *ctx, const tb_flow *f, const tb_terminal *term,
                         tb_out *out);

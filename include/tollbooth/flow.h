@@ -30,6 +30,7 @@ typedef struct tb_flow_spec {
     uint64_t seed;
     tb_dtype dtype;
     tb_cotangent cotangent;
+    bool weights;  /* mean and std of every weight too */
     bool spectrum; /* singular values of d x_K / d x_0 (B*T*d <= 512) */
     /* batch*(T+1) token ids of a real text, row by row; NULL: random ones */
     const int32_t *ids;
@@ -61,6 +62,8 @@ typedef struct tb_flow_weight {
     const char *name;
     size_t layer; /* from 1; 0: stem, final, head */
     double grad_norm;
+    const char *start; /* its init rule: "normal(0.02)" */
+    double mean, std;  /* over its elements, as they are; spec.weights only */
 } tb_flow_weight;
 
 typedef enum tb_level { TB_OK_, TB_NOTE, TB_WARN, TB_FAILED } tb_level;
@@ -91,6 +94,7 @@ typedef struct tb_flow {
     tb_flow_row *rows;
     bool has_final;
     double final_toll; /* RMS gain of the norms after the stack */
+    bool has_spread;   /* mean and std of the weights */
     size_t nweights;
     tb_flow_weight *weights;
     bool has_spectrum;

@@ -283,6 +283,28 @@ static tb_status start_at_top(walk *w, const tb_flow_spec *spec)
 
 /* --- weights -------------------------------------------------------------- */
 
+static double element(tb_dtype t, const void *x, size_t i)
+{
+    return t == TB_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
+}
+
+/* In two passes: a constant has a standard deviation of exactly 0. */
+static void weight_spread(const tb_model *m, const tb_view *v,
+                          tb_flow_weight *out)
+{
+    const char *all = m->params;
+    const void *x = all + v->offset * tb_dtype_size(m->dtype);
+    double sum = 0, squares = 0, n = (double)v->count;
+    for (size_t i = 0; i < v->count; i++)
+        sum += element(m->dtype, x, i);
+    out->mean = sum / n;
+    for (size_t i = 0; i < v->count; i++) {
+        double c = element(m->dtype, x, i) - out->mean;
+        squares += c * c;
+    }
+    out->std = tb_sqrt(squares / n);
+}
+
 static tb_status weight_norms(walk *w, tb_flow_box *box)
 {
     const tb_model *m = w->m;
@@ -294,12 +316,16 @@ static tb_status weight_norms(walk *w, tb_flow_box *box)
     for (size_t i = 0; i < m->nviews; i++) {
         const tb_view *v = &m->views[i];
         const void *g = (const char *)w->grads + v->offset * size;
-        const char *name = tb_arena_strdup(&box->arena, v->name);
-        if (!name)
+        tb_flow_weight *out = &w->f->weights[w->f->nweights++];
+        *out = (tb_flow_weight){.name = tb_arena_strdup(&box->arena, v->name),
+                                .layer = v->layer,
+                                .grad_norm = w->k->norm2(v->count, g),
+                                .start = tb_arena_strdup(&box->arena, v->rule)};
+        if (!out->name || !out->start)
             return TB_ERR_MEMORY;
+        if (w->f->has_spread)
+            weight_spread(m, v, out);
         w->nonfinite += w->k->nonfinite(v->count, g);
-        w->f->weights[w->f->nweights++] =
-            (tb_flow_weight){name, v->layer, w->k->norm2(v->count, g)};
     }
     return TB_OK;
 }
@@ -339,6 +365,7 @@ static void describe(tb_flow *f, const tb_model *m, const tb_flow_spec *spec)
     f->batch = spec->batch ? spec->batch : 1;
     f->seed = spec->seed;
     f->dtype = m->dtype;
+    f->has_spread = spec->weights;
 }
 
 static const char *block_label(tb_flow_box *box, const tb_block *b)

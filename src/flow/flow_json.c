@@ -38,6 +38,11 @@ static void weights_json(const tb_flow *f, tb_json *j)
         tb_json_string(j, "name", f->weights[i].name);
         tb_json_int(j, "layer", (int64_t)f->weights[i].layer);
         tb_json_number(j, "grad_norm", f->weights[i].grad_norm);
+        if (f->has_spread) {
+            tb_json_string(j, "init", f->weights[i].start);
+            tb_json_number(j, "mean", f->weights[i].mean);
+            tb_json_number(j, "std", f->weights[i].std);
+        }
         tb_json_end(j);
     }
     tb_json_end(j);

@@ -135,7 +135,7 @@ def json_flow(t):
         ["pre-ln", "post-ln", "no-skip", "parallel", "--depth", "2", "--width",
          "16", "--heads", "2", "--tokens", "8"],
         ["pre-ln", "--depth", "1", "--width", "16", "--heads", "2", "--tokens", "8",
-         "--spectrum", "--dtype", "f64"])])
+         "--spectrum", "--weights", "--dtype", "f64"])])
 
 
 @test
@@ -163,7 +163,7 @@ def json_compare(t):
     compare_with(t, "flow", [{"tollbooth": "", "runs": [r["flow"]]}
                              for r in objects[0]["runs"]] + [
         t.run("flow", "pre-ln", "--depth", "1", "--spectrum", "--tokens", "8",
-              "--json").json()])
+              "--weights", "--json").json()])
 
 
 @test
