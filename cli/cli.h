@@ -68,7 +68,8 @@ bool stderr_is_terminal(void);
          OPT_TEXT,                                                               \
          &(s).norm,                                                              \
          "KIND",                                                                 \
-         "norm(...): rmsnorm scalenorm l2norm dyt derf (default layernorm)",     \
+         "norm(...): rmsnorm scalenorm l2norm batchnorm powernorm dyt derf "     \
+         "(default layernorm)",                                                  \
          0,                                                                      \
          0},                                                                     \
         {"eps", OPT_REAL, &(s).eps, "E", "eps of the norms (default 1e-5)",      \

@@ -163,6 +163,8 @@ static void result_text(const tb_eval_result *r)
         snprintf(name, sizeof name, "grad %s", r->grads[i].name);
         value_text(name, &r->grads[i]);
     }
+    for (size_t i = 0; i < r->nstatistics; i++)
+        value_text(r->statistics[i].name, &r->statistics[i]);
     value_text("tangent", &r->tangent);
     value_text("jacobian (rows are outputs, columns inputs)", &r->jacobian);
 }
@@ -206,7 +208,7 @@ int cmd_eval(tb_ctx *ctx, int argc, char **argv)
     opt_many set = {.count = 0}, tangent = {.count = 0};
     const char *grad = NULL;
     bool json = false, exact = false;
-    int dtype = 0, mask = 0;
+    int dtype = 0, mask = 0, statistics = 0;
     double eps = -1;
     tb_eval e = {.seed = 1};
     const opt opts[] = {
@@ -226,11 +228,16 @@ int cmd_eval(tb_ctx *ctx, int argc, char **argv)
          "key and value heads (default: heads)", 0, 0},
         {"mask", OPT_CHOICE, &mask, NULL, "attention mask (default causal)",
          "causal|none", 0},
+        {"statistics", OPT_CHOICE, &statistics, NULL,
+         "of batchnorm and powernorm: of the given tokens, or the running ones "
+         "(default batch)",
+         "batch|running", 0},
         {"seed", OPT_SEED, &e.seed, "S", "seed of weights not set (default 1)",
          0, 0},
         {"norm", OPT_TEXT, &e.norm, "KIND",
-         "norm(...): rmsnorm scalenorm l2norm dyt derf (default layernorm)", 0,
-         0},
+         "norm(...): rmsnorm scalenorm l2norm batchnorm powernorm dyt derf "
+         "(default layernorm)",
+         0, 0},
         {"eps", OPT_REAL, &eps, "E", "eps of the norms (default 1e-5)", 0, 0},
         {"init", OPT_TEXT, &e.init, "RULES", "init rules of weights not set", 0,
          0},
@@ -264,6 +271,7 @@ int cmd_eval(tb_ctx *ctx, int argc, char **argv)
     e.cotangent = cot.count ? cot.values : NULL;
     e.eps = eps >= 0 ? &eps : NULL;
     e.f32 = dtype == 1;
+    e.running = statistics == 1;
     e.mask = mask == 1 ? TB_EVAL_MASK_NONE : TB_EVAL_MASK_CAUSAL;
     tb_ctx_exact(ctx, exact);
     if (code == 0)

@@ -13,6 +13,7 @@ Format, one item a line, '#' begins a comment line:
     in KIND HEIGHT WIDTH          stream, vector, matrix or tokens, in order
     NUMBERS...                    row-major
     out / gout / grad I           followed by their numbers likewise
+    state I                       running statistics after this training step
 """
 import math
 import os
@@ -80,6 +81,8 @@ def write(folder, name, op, attrs, inputs, fn, numbers):
     for i, t in enumerate(live):
         if t.grad is not None:
             lines += [f"grad {i}", text(t.grad)]
+    for i, t in getattr(fn, "state", {}).items():
+        lines += [f"state {i}", text(t)]
     with open(os.path.join(folder, name + ".txt"), "w") as f:
         f.write("\n".join(lines) + "\n")
 
@@ -118,12 +121,14 @@ def xent(logits, targets):
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1)
 
 
-def batchnorm(training, momentum=0.1):
+def batchnorm(training, momentum=0.1, eps=1e-5):
     """Over batch and time; running statistics are data."""
     def fn(a, g, b, mean, var, keep=None):
         flat = a.flatten(0, 1)
         real = slice(None) if keep is None else keep.flatten() == 1
-        y = F.batch_norm(flat[real], mean.double(), var.double(), g, b, training, momentum, 1e-5)
+        mean, var = mean.double(), var.double()
+        y = F.batch_norm(flat[real], mean, var, g, b, training, momentum, eps)
+        fn.state = {3: mean, 4: var}  # moved in training
         out = torch.zeros_like(flat).index_put((torch.arange(len(flat))[real],), y)
         return out.reshape(a.shape)
     return fn
@@ -199,7 +204,7 @@ def main(folder):
     real = torch.tensor([[[1], [1], [0]], [[1], [0], [1]]]).float()
     case("batchnorm", "batchnorm", [1e-5], [x(3), n.tensor(3), n.tensor(3), *running],
          batchnorm(True))
-    case("batchnorm_frozen", "batchnorm", [1e-5, 2], [x(3), n.tensor(3), n.tensor(3), *running],
+    case("batchnorm_frozen", "batchnorm", [1e-5, 0, 2], [x(3), n.tensor(3), n.tensor(3), *running],
          batchnorm(False))
     case("batchnorm_mask", "batchnorm", [1e-5], [x(3), n.tensor(3), n.tensor(3), *running, real],
          batchnorm(True))
@@ -228,6 +233,8 @@ def main(folder):
     case("sum", "sum", [], [x(4)], torch.sum)
     case("mean", "mean", [], [x(4)], torch.mean)
     case("dot", "dot", [], [x(4), x(4)], lambda a, b: (a * b).sum(-1, keepdim=True))
+    case("batchnorm_momentum", "batchnorm", [1e-3, 0, 0, 0.3],
+         [x(3), n.tensor(3), n.tensor(3), *running], batchnorm(True, 0.3, 1e-3))
 
 
 if __name__ == "__main__":

@@ -50,6 +50,8 @@ typedef struct tb_eval {
     const char *init;  /* init rules, or NULL */
     uint64_t seed;     /* of the weights that are not set */
     bool f32;          /* store and compute in float; default double */
+    bool running;      /* norms over tokens use their running statistics, not
+                          this batch's */
 } tb_eval;
 
 typedef struct tb_eval_result {
@@ -59,6 +61,9 @@ typedef struct tb_eval_result {
     tb_eval_value *grads;
     tb_eval_value tangent;  /* with tangents */
     tb_eval_value jacobian; /* rows = outputs, columns = inputs, flattened */
+    size_t nstatistics;     /* of norms over tokens: the mean and mean square or
+                               variance that each of them used, one per feature */
+    tb_eval_value *statistics;
     /* Non-finite numbers are a result, not an error: how many rows of y hold
      * one, and the first operation (in the order of evaluation) that made one
      * in the first such row. */

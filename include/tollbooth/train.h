@@ -251,8 +251,8 @@ typedef struct tb_score {
 tb_status tb_lm_score(tb_lm *m, const int32_t *ids, size_t n,
                       const char *logits_npy, tb_score *out);
 
-/** tb_lm_flow - gradient flow of the trained weights, dropout off; settings
- * and dtype of `spec` are the model's. */
+/** tb_lm_flow - gradient flow of the trained weights, dropout off and running
+ * statistics frozen; settings and dtype of `spec` are the model's. */
 tb_status tb_lm_flow(tb_lm *m, const tb_flow_spec *spec, tb_flow **out);
 
 #ifdef __cplusplus

@@ -315,6 +315,8 @@ static tb_status weight_norms(walk *w, tb_flow_box *box)
         return TB_ERR_MEMORY;
     for (size_t i = 0; i < m->nviews; i++) {
         const tb_view *v = &m->views[i];
+        if (v->role == TB_ROLE_BUFFER)
+            continue;
         const void *g = (const char *)w->grads + v->offset * size;
         tb_flow_weight *out = &w->f->weights[w->f->nweights++];
         *out = (tb_flow_weight){.name = tb_arena_strdup(&box->arena, v->name),

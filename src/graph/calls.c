@@ -147,21 +147,85 @@ static tb_status norm_eps(tb_builder *b, const tb_expr *e, tb_attr *eps)
     return TB_OK;
 }
 
-static tb_status norm_attrs(tb_builder *b, const tb_expr *e, size_t width,
-                            tb_attr attr[TB_OP_ATTRS])
+static tb_status row_attrs(tb_builder *b, const tb_expr *e, size_t width,
+                           tb_attr attr[TB_OP_ATTRS])
 {
-    int mode, variance, unbiased;
+    int variance, unbiased;
     size_t groups;
-    TB_TRY(norm_eps(b, e, &attr[TB_ATTR_NORM_EPS]));
-    TB_TRY(word_option(b, e, "eps_mode", b->sizes->eps_mode - 1, &mode));
     TB_TRY(word_option(b, e, "variance", b->sizes->variance, &variance));
     TB_TRY(flag_option(b, e, "unbiased", 0, &unbiased));
     TB_TRY(groups_option(b, e, width, &groups));
-    attr[TB_ATTR_NORM_EPS_MODE].value = mode + 1;
     attr[TB_ATTR_NORM_VARIANCE].value = variance;
     attr[TB_ATTR_NORM_UNBIASED].value = unbiased;
     attr[TB_ATTR_NORM_GROUPS].value = (double)groups;
     return TB_OK;
+}
+
+/* A rate in (0, 1], or `attr` as it is. */
+static tb_status rate_option(tb_builder *b, const tb_expr *e, const char *key,
+                             tb_attr *attr)
+{
+    const tb_expr *o = option(e, key);
+    if (!o)
+        return TB_OK;
+    TB_TRY(const_attr(b, o, key, attr));
+    if (attr->value > 0 && attr->value <= 1)
+        return TB_OK;
+    return tb_build_fail(b, o->pos, "%s: got %g, wanted 0 < %s <= 1", key,
+                         attr->value, key);
+}
+
+static tb_status warmup_option(tb_builder *b, const tb_expr *e, tb_attr *attr)
+{
+    const double published = 10000; /* arXiv:2003.07845 */
+    const tb_expr *o = option(e, "warmup");
+    *attr = (tb_attr){NULL, published, NULL};
+    if (!o)
+        return TB_OK;
+    TB_TRY(const_attr(b, o, "warmup", attr));
+    if (attr->value >= 0)
+        return TB_OK;
+    return tb_build_fail(b, o->pos, "warmup: got %g, wanted 0 or more steps",
+                         attr->value);
+}
+
+/* Norms over tokens. */
+static tb_status batch_attrs(tb_builder *b, const tb_expr *e, const tb_op *op,
+                             tb_attr attr[TB_OP_ATTRS])
+{
+    TB_TRY(rate_option(b, e, "momentum", &attr[TB_ATTR_BATCH_MOMENTUM]));
+    TB_TRY(
+        rate_option(b, e, "back_momentum", &attr[TB_ATTR_BATCH_BACK_MOMENTUM]));
+    if (op != &tb_op_powernorm)
+        return TB_OK;
+    return warmup_option(b, e, &attr[TB_ATTR_BATCH_WARMUP]);
+}
+
+/* keep: which tokens count, for norms over tokens. */
+static bool takes_option(const tb_op *op, const char *key)
+{
+    for (int a = 0; a < op->nattr + op->noption; a++)
+        if (tb_streq(op->attr_name[a], key))
+            return true;
+    return op->state && tb_streq(key, "keep");
+}
+
+static tb_status norm_attrs(tb_builder *b, const tb_expr *e, const tb_op *op,
+                            size_t width, tb_attr attr[TB_OP_ATTRS])
+{
+    int mode;
+    for (int i = 0; i < e->nargs; i++)
+        if (e->args[i].key && !takes_option(op, e->args[i].key))
+            return tb_build_fail(b, e->args[i].key_pos, "%s: %s takes no %s",
+                                 e->args[i].key, op->name,
+                                 op->nattr ? "such option" : "options");
+    if (!op->nattr)
+        return TB_OK;
+    TB_TRY(norm_eps(b, e, &attr[TB_ATTR_NORM_EPS]));
+    TB_TRY(word_option(b, e, "eps_mode", b->sizes->eps_mode - 1, &mode));
+    attr[TB_ATTR_NORM_EPS_MODE].value = mode + 1;
+    return op->state ? batch_attrs(b, e, op, attr)
+                     : row_attrs(b, e, width, attr);
 }
 
 /* One parameter of a norm: what it is called, and how it starts where that is
@@ -169,7 +233,8 @@ static tb_status norm_attrs(tb_builder *b, const tb_expr *e, size_t width,
 typedef struct norm_leaf {
     const char *name;
     tb_role role;
-    double start; /* of scalars; below 0: the root of the part's width */
+    double start; /* of scalars and buffers; below 0: the root of the part's
+                     width */
 } norm_leaf;
 
 enum { NORM_LEAVES = 4 };
@@ -182,6 +247,16 @@ static const struct {
     {&tb_op_rmsnorm, {{"gain", TB_ROLE_GAIN, 0}}},
     {&tb_op_scalenorm, {{"length", TB_ROLE_SCALAR, -1}}},
     {&tb_op_l2norm, {{0}}},
+    {&tb_op_batchnorm,
+     {{"gain", TB_ROLE_GAIN, 0},
+      {"bias", TB_ROLE_BIAS, 0},
+      {"mean", TB_ROLE_BUFFER, 0},
+      {"var", TB_ROLE_BUFFER, 1}}},
+    {&tb_op_powernorm,
+     {{"gain", TB_ROLE_GAIN, 0},
+      {"bias", TB_ROLE_BIAS, 0},
+      {"square", TB_ROLE_BUFFER, 1},
+      {"nu", TB_ROLE_BUFFER, 0}}},
     {&tb_op_dyt,
      {{"alpha", TB_ROLE_SCALAR, 0.5},
       {"gain", TB_ROLE_GAIN, 0},
@@ -229,6 +304,8 @@ static tb_status norm_leaf_build(tb_builder *b, const tb_expr *e,
     if (leaf->role == TB_ROLE_SCALAR) {
         shape = (tb_shape){TB_SHAPE_SCALAR, 1, 1};
         dim = (tb_dim){0, 1};
+    }
+    if (leaf->role == TB_ROLE_SCALAR || leaf->role == TB_ROLE_BUFFER) {
         start =
             leaf->start < 0 ? root_expr(b, width) : number_expr(b, leaf->start);
         if (!start)
@@ -259,6 +336,14 @@ static tb_status norm_leaves(tb_builder *b, const tb_expr *e, const tb_op *op,
     return TB_OK;
 }
 
+/* The stream of width 1 that says which tokens count. */
+static tb_status norm_mask(tb_builder *b, const tb_expr *e,
+                           int in[TB_OP_INPUTS], int *nin)
+{
+    const tb_expr *keep = option(e, "keep");
+    return keep ? tb_build_value(b, keep, &in[(*nin)++]) : TB_OK;
+}
+
 static tb_status call_norm(tb_builder *b, const tb_expr *e, tb_val *out)
 {
     const char *kind = tb_streq(e->name, "norm") ? b->sizes->s.norm : e->name;
@@ -271,12 +356,10 @@ static tb_status call_norm(tb_builder *b, const tb_expr *e, tb_val *out)
     const tb_node *x = &b->g->nodes[in[0]];
     if (x->shape.kind != TB_SHAPE_STREAM)
         return tb_build_fail(b, e->pos, "%s(...): needs a stream", e->name);
-    if (op->nattr)
-        TB_TRY(norm_attrs(b, e, x->shape.width, attr));
-    else if (e->nargs > 1)
-        return tb_build_fail(b, e->args[1].key_pos, "%s: %s takes no options",
-                             e->args[1].key, op->name);
-    TB_TRY(norm_leaves(b, e, op, attr[TB_ATTR_NORM_GROUPS].value, in, &nin));
+    TB_TRY(norm_attrs(b, e, op, x->shape.width, attr));
+    double groups = tb_op_has_groups(op) ? attr[TB_ATTR_NORM_GROUPS].value : 0;
+    TB_TRY(norm_leaves(b, e, op, groups, in, &nin));
+    TB_TRY(norm_mask(b, e, in, &nin));
     TB_TRY(tb_build_node(b, op, in, nin, attr, e->pos, &node));
     return node_value(out, node);
 }
@@ -768,6 +851,9 @@ static const call_row by_name[] = {
     {"exp", call_either, 1, 1, ""},
     {"abs", call_either, 1, 1, ""},
     {"concat", call_concat, 1, TB_OP_INPUTS, ""},
+    {"batchnorm", call_norm, 1, 1, "eps eps_mode momentum keep"},
+    {"powernorm", call_norm, 1, 1,
+     "eps eps_mode momentum back_momentum warmup keep"},
     {"rope", call_rope, 1, 1, "base"},
     {"mha", call_mha, 3, 3, "scale"},
     {"mix", call_mix, 2, TB_OP_INPUTS, "row"},

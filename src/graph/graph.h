@@ -22,7 +22,9 @@ typedef enum tb_role {
     TB_ROLE_SCALAR,
     TB_ROLE_VECTOR,
     TB_ROLE_EMBEDDING, /* [rows, width]; not decayed */
-    TB_ROLE_TABLE      /* matrix(...): a matrix that is a value; not decayed */
+    TB_ROLE_TABLE,     /* matrix(...): a matrix that is a value; not decayed */
+    TB_ROLE_BUFFER     /* a running statistic: no parameter. Stands in files and
+                          in the flat buffer, not before the optimizer */
 } tb_role;
 
 const char *tb_role_name(tb_role r);

@@ -65,6 +65,8 @@ static bool role_meant(const char *glob, tb_role role)
         const char *dot = strrchr(glob, '.');
         return !strchr(dot ? dot : glob, '*');
     }
+    case TB_ROLE_BUFFER:
+        return false; /* no weight */
     case TB_ROLE_MATRIX:
         break;
     }

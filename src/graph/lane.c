@@ -5,7 +5,8 @@
 #include "graph/graph.h"
 
 static const char *const role_names[] = {
-    "matrix", "bias", "gain", "scalar", "vector", "embedding", "table"};
+    "matrix", "bias",      "gain",  "scalar",
+    "vector", "embedding", "table", "buffer"};
 
 const char *tb_role_name(tb_role r)
 {

@@ -139,6 +139,8 @@ bool lint_any_norm(const lint_graph *g);
 bool lint_normed_off_lane(const lint_graph *g);
 
 /* checks */
+tb_status lint_batch_causal(tb_lint *L, const lint_graph *g);
+tb_status lint_batch_padding(tb_lint *L, const lint_graph *g);
 tb_status lint_no_skip(tb_lint *L, const lint_graph *g);
 tb_status lint_nonlinear_lane(tb_lint *L, const lint_graph *g);
 tb_status lint_lane_scaled(tb_lint *L, const lint_graph *g);

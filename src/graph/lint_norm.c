@@ -192,10 +192,32 @@ tb_status lint_norm_width(tb_lint *L, const lint_graph *g)
 {
     for (int i = 0; i < g->g->nnodes; i++) {
         const tb_node *n = &g->g->nodes[i];
-        double groups = g->attr[i][TB_ATTR_NORM_GROUPS];
-        if (!lint_is_norm(g, i))
+        double groups =
+            tb_op_has_groups(n->op) ? g->attr[i][TB_ATTR_NORM_GROUPS] : 0;
+        if (!lint_is_norm(g, i) || n->op->state) /* over tokens */
             continue;
         if ((double)n->shape.width / (groups > 1 ? groups : 1) == 1)
+            lint_found(L, lint_pos(g, i));
+    }
+    return TB_OK;
+}
+
+/* --- statistics over tokens ---------------------------------------------- */
+
+tb_status lint_batch_causal(tb_lint *L, const lint_graph *g)
+{
+    for (int i = 0; i < g->g->nnodes && L->sizes.s.causal; i++)
+        if (g->g->nodes[i].op->state)
+            lint_found(L, lint_pos(g, i));
+    return TB_OK;
+}
+
+/* The mask is the input after the running statistics. */
+tb_status lint_batch_padding(tb_lint *L, const lint_graph *g)
+{
+    for (int i = 0; i < g->g->nnodes; i++) {
+        const tb_node *n = &g->g->nodes[i];
+        if (n->op->state && n->nin < n->op->max_in)
             lint_found(L, lint_pos(g, i));
     }
     return TB_OK;

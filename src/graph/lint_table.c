@@ -160,6 +160,20 @@ const lint_row lint_rows[] = {
       "norm over the width of the stream", "pytorch/pytorch #188372"},
      LINT_EACH,
      lint_norm_width},
+    {{"batch-statistics-causal", TB_LINT_WARN,
+      "statistics over all tokens in a causal stack: in training a later token "
+      "changes what an earlier one sees, which generation cannot repeat",
+      "norm each token by itself: layernorm, rmsnorm; or keep it to an encoder",
+      "espnet/espnet #5900; lucidrains/x-transformers #321"},
+     LINT_EACH,
+     lint_batch_causal},
+    {{"batch-statistics-padding", TB_LINT_NOTE,
+      "mean and variance count every token, padding too: a sentence changes "
+      "with the length of its neighbours",
+      "say which tokens are real: batchnorm(x, keep=m)",
+      "tensorflow/tensorflow #30161; pytorch/pytorch #70529"},
+     LINT_EACH,
+     lint_batch_padding},
     {{"same-norm-shared", TB_LINT_NOTE,
       "several sublayers read one norm: meant in parallel blocks; otherwise "
       "the later ones do not see what the first added",

@@ -55,7 +55,7 @@ static const char *spell(tb_py_body *b, const tb_node *n, const char *text,
         while (m < TB_LEN(marks) && marks[m].mark != *c)
             m++;
         char what = m < TB_LEN(marks) ? c[1] : ' ';
-        if (what >= '0' && what <= '3') {
+        if (what >= '0' && what < '0' + TB_OP_INPUTS) {
             int least =
                 marks[m].over < 0 ? marks[m].least : row->bind + marks[m].over;
             tb_buf_puts(&out, tb_py_brackets(b->py, in[what - '0'], least));
@@ -118,9 +118,9 @@ static bool is_loose(const tb_py_body *b, const tb_node *n,
 static tb_py_text operation(tb_py_body *b, int node, const tb_py_row *row)
 {
     const tb_node *n = &b->t->g->nodes[node];
-    tb_py_text in[TB_OP_INPUTS] = {nothing, nothing, nothing, nothing};
-    bool loose = is_loose(b, n, row);
-    const char *text = loose ? row->loose : row->text;
+    tb_py_text in[TB_OP_INPUTS];
+    bool loose = is_loose(b, n, row), full = row->full && n->nin == row->nin;
+    const char *text = loose ? row->loose : full ? row->full : row->text;
     if (loose && !text) {
         tb_py_fail(b->py,
                    TB_FAIL(b->py->ctx, TB_ERR_INPUT,
@@ -128,7 +128,12 @@ static tb_py_text operation(tb_py_body *b, int node, const tb_py_row *row)
         return nothing;
     }
     b->py->uses |= row->uses | (loose ? TB_PY_USES_F : 0);
-    for (int i = 0; i < n->nin && (i == 0 || !row->make || loose); i++) {
+    for (int i = 0; i < TB_OP_INPUTS; i++)
+        in[i] = nothing;
+    for (int i = 0; i < n->nin; i++) {
+        bool own = i > 0 && row->make && !loose; /* the module has it */
+        if (own && b->t->g->nodes[n->in[i]].param >= 0)
+            continue;
         const char *word = word_at(b->py, row->hold, i);
         in[i] = tb_py_value(b, n->in[i]);
         if (word)

@@ -44,7 +44,8 @@ static bool is_bare(const tb_py_graph *t, int param)
 static size_t part_width(const tb_py_graph *t, int node, tb_dim *dim)
 {
     const tb_node *n = &t->g->nodes[node], *x = &t->g->nodes[n->in[0]];
-    double groups = n->op->nattr ? n->attr[TB_ATTR_NORM_GROUPS].value : 0;
+    double groups =
+        tb_op_has_groups(n->op) ? n->attr[TB_ATTR_NORM_GROUPS].value : 0;
     double parts = groups > 0 ? groups : 1;
     *dim = (tb_dim){x->dim.per_d / parts, x->dim.fixed / parts};
     return x->shape.width / (size_t)parts;
@@ -73,11 +74,11 @@ static const char *as_float(tb_py *py, double v)
     return strpbrk(s, ".en") ? s : tb_py_printf(py, "%s.0", s);
 }
 
-static const char *attr_text(tb_py_graph *t, const tb_node *n)
+static const char *attr_text(tb_py_graph *t, const tb_node *n, int which)
 {
     tb_py *py = t->py;
-    const tb_attr *a = &n->attr[0];
-    if (!a->expr && a->value == py->stack->sizes->s.eps)
+    const tb_attr *a = &n->attr[which];
+    if (!a->expr && which == 0 && a->value == py->stack->sizes->s.eps)
         return "EPS";
     if (!a->expr)
         return tb_py_number(py, a->value);
@@ -87,16 +88,34 @@ static const char *attr_text(tb_py_graph *t, const tb_node *n)
     return tb_py_constant(py, a->expr, n->k, "l").s;
 }
 
+static const char *const modes[] = {
+    "", "inside", "outside", "clamp", "clamp_square", "dtype", "none"};
+
+/* Of a norm over tokens: what its class does not do by itself. */
+static const char *batch_options(tb_py_graph *t, const tb_node *n)
+{
+    const double mode = n->attr[TB_ATTR_NORM_EPS_MODE].value;
+    tb_buf out;
+    tb_buf_init(&out, t->py->ctx);
+    if (mode > TB_EPS_INSIDE)
+        tb_buf_printf(&out, ", mode=\"%s\"", modes[(int)mode]);
+    for (int a = TB_ATTR_BATCH_MOMENTUM; a < n->op->nattr + n->op->noption; a++)
+        if (n->attr[a].expr || n->attr[a].value > 0)
+            tb_buf_printf(&out, ", %s=%s", n->op->attr_name[a],
+                          attr_text(t, n, a));
+    return tb_py_take(t->py, &out);
+}
+
 const char *tb_py_norm_options(tb_py_graph *t, const tb_node *n)
 {
-    static const char *const modes[] = {
-        "", "inside", "outside", "clamp", "clamp_square", "dtype", "none"};
     static const char *const ways[] = {"", "onepass", "onepass_clipped"};
     const double mode = n->attr[TB_ATTR_NORM_EPS_MODE].value,
                  way = n->attr[TB_ATTR_NORM_VARIANCE].value,
                  groups = n->attr[TB_ATTR_NORM_GROUPS].value;
     size_t heads = t->py->stack->sizes->s.heads;
     tb_buf out;
+    if (n->op->state)
+        return batch_options(t, n);
     tb_buf_init(&out, t->py->ctx);
     if (mode > 0)
         tb_buf_printf(&out, ", mode=\"%s\"", modes[(int)mode]);
@@ -156,7 +175,7 @@ static const char *letter(tb_py_graph *t, int param, char c)
     case 'O':
         return tb_py_norm_options(t, &t->g->nodes[t->consumer[param]]);
     default:
-        return attr_text(t, &t->g->nodes[t->consumer[param]]);
+        return attr_text(t, &t->g->nodes[t->consumer[param]], 0);
     }
 }
 
@@ -222,7 +241,7 @@ static bool starts_ready(const tb_py_graph *t, int param)
         return true;
     return row && row->ready &&
            ((role == TB_ROLE_SCALAR && s->value == module_start(t, param)) ||
-            (role == TB_ROLE_GAIN && s->value == 1) ||
+            (role == TB_ROLE_GAIN && s->value == 1) || role == TB_ROLE_BUFFER ||
             (role == TB_ROLE_BIAS && s->value == 0));
 }
 
@@ -308,7 +327,7 @@ static void make_line(tb_buf *out, const char *path, const char *make)
 {
     const char *open = strchr(make, '(');
     size_t wide = TB_PY_INDENT + strlen(path) + 3 + strlen(make);
-    bool norm = open && strstr(open, "=\"");
+    bool norm = open && strchr(open, '=') && !strchr(open, '#');
     if (wide <= TB_PY_COLUMNS || !norm) {
         tb_buf_printf(out, "        %s = %s\n", path, make);
         return;

@@ -220,6 +220,13 @@ static tb_py_text write_dot(tb_py_body *b, const tb_node *n,
         .role = TB_ROLE_SCALAR, .ready = true                                  \
     }
 
+#define OVER_TOKENS(id, name, flag)                                            \
+    {                                                                          \
+        .op = &tb_op_##id, .nin = 6, .nattr = 6, .text = "$M($0)",             \
+        .full = "$M($0, $5)", .bind = TB_PY_CALL, .uses = flag,                \
+        .make = name "($w, $A$O)", .role = TB_ROLE_GAIN, .ready = true         \
+    }
+
 static const tb_py_row rows[] = {
     ITSELF(input),
     ITSELF(param),
@@ -247,6 +254,8 @@ static const tb_py_row rows[] = {
      .nattr = 5,
      .uses = TB_PY_USES_NORMED,
      .write = write_l2norm},
+    OVER_TOKENS(batchnorm, "BatchNorm", TB_PY_USES_BATCHNORM),
+    OVER_TOKENS(powernorm, "PowerNorm", TB_PY_USES_POWERNORM),
     SQUASH(dyt, 4, "DyT($x)", TB_PY_USES_DYT),
     SQUASH(derf, 5, "Derf($x)", TB_PY_USES_DERF),
     {.op = &tb_op_linear,

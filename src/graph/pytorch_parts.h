@@ -47,7 +47,9 @@ enum {
     TB_PY_USES_SKIPDROP = 2048,
     TB_PY_USES_SINUSOID = 4096,
     TB_PY_USES_MIX = 8192,
-    TB_PY_USES_ONEHOT = 16384
+    TB_PY_USES_ONEHOT = 16384,
+    TB_PY_USES_BATCHNORM = 32768,
+    TB_PY_USES_POWERNORM = 65536
 };
 
 /** A class already printed: equal bodies share it. */
@@ -127,6 +129,7 @@ typedef struct tb_py_row {
     bool ready;        /* gain and bias start at 1 and 0 */
     const char *hold;  /* names of operands that get a line of their own */
     const char *loose; /* `text` over a parameter of another module */
+    const char *full;  /* `text` where all its inputs are given; NULL: text */
     tb_py_text (*write)(tb_py_body *b, const tb_node *n, const tb_py_text *in);
 } tb_py_row;
 

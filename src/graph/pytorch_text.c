@@ -286,6 +286,102 @@ static const char scalenorm_text[] =
     "        y = normed(x, self.eps, \"length\", self.mode, **self.options)\n"
     "        return (self.length * y).flatten(-2)\n";
 
+static const char given_text[] =
+    "\n\ndef over_root(c, square, eps, mode):\n"
+    "    \"\"\"c over the root of a mean square of each feature.\"\"\"\n"
+    "    if mode == \"outside\":\n"
+    "        return c / (square.sqrt() + eps)\n"
+    "    eps = {\"dtype\": torch.finfo(c.dtype).eps, \"none\": 0.0}.get(mode, "
+    "eps)\n"
+    "    return c * torch.rsqrt(square + eps)\n"
+    "\n\ndef real_tokens(x, keep):\n"
+    "    \"\"\"The tokens that `keep` [B, T, 1] has at 1, or all of "
+    "them.\"\"\"\n"
+    "    return x.flatten(0, -2) if keep is None else x[keep[..., 0] > 0]\n"
+    "\n\ndef hidden(y, keep):\n"
+    "    return y if keep is None else torch.where(keep > 0, y, 0.0 * y)\n";
+
+static const char batchnorm_text[] =
+    "\n\nclass BatchNorm(nn.Module):\n"
+    "    \"\"\"gain * (x - mean) / sqrt(var + eps) + bias, for each "
+    "feature.\n\n"
+    "    Mean and variance of this batch's tokens in training, running ones in "
+    "eval.\n"
+    "    \"\"\"\n\n"
+    "    def __init__(self, width, eps, mode=\"inside\", momentum=0.1):\n"
+    "        super().__init__()\n"
+    "        self.gain = nn.Parameter(torch.ones(width))\n"
+    "        self.bias = nn.Parameter(torch.zeros(width))\n"
+    "        self.register_buffer(\"mean\", torch.zeros(width))\n"
+    "        self.register_buffer(\"var\", torch.ones(width))\n"
+    "        self.eps, self.mode, self.momentum = eps, mode, momentum\n\n"
+    "    def forward(self, x, keep=None):\n"
+    "        mean, var = self.mean, self.var\n"
+    "        if self.training:\n"
+    "            real = real_tokens(x, keep)\n"
+    "            var, mean = torch.var_mean(real, 0, unbiased=False)\n"
+    "            self.follow(mean.detach(), var.detach(), len(real))\n"
+    "        y = over_root(x - mean, var, self.eps, self.mode)\n"
+    "        return hidden(self.gain * y + self.bias, keep)\n\n"
+    "    def follow(self, mean, var, n):\n"
+    "        \"\"\"The running variance divides by n - 1.\"\"\"\n"
+    "        self.mean.lerp_(mean, self.momentum)\n"
+    "        if n > 1:\n"
+    "            self.var.lerp_(var * (n / (n - 1)), self.momentum)\n";
+
+static const char powernorm_text[] =
+    "\n\nclass GivenScale(torch.autograd.Function):\n"
+    "    \"\"\"n = r * x with the approximate gradient r * (g - nu * "
+    "n).\"\"\"\n\n"
+    "    @staticmethod\n"
+    "    def forward(ctx, x, r, nu):\n"
+    "        ctx.save_for_backward(r * x, r, nu)\n"
+    "        return r * x\n\n"
+    "    @staticmethod\n"
+    "    def backward(ctx, g):\n"
+    "        n, r, nu = ctx.saved_tensors\n"
+    "        return r * (g - nu * n), None, None\n"
+    "\n\nclass PowerNorm(nn.Module):\n"
+    "    \"\"\"gain * x / sqrt(square + eps) + bias, for each feature "
+    "(arXiv:2003.07845).\n\n"
+    "    Mean squares of this batch's tokens in the first `warmup` training "
+    "steps, then\n"
+    "    running ones. `steps` is not in the state dict: set it to resume.\n"
+    "    \"\"\"\n\n"
+    "    def __init__(\n"
+    "        self, width, eps, mode=\"inside\", momentum=0.1, "
+    "back_momentum=0.1, warmup=0\n"
+    "    ):\n"
+    "        super().__init__()\n"
+    "        self.gain = nn.Parameter(torch.ones(width))\n"
+    "        self.bias = nn.Parameter(torch.zeros(width))\n"
+    "        self.register_buffer(\"square\", torch.ones(width))\n"
+    "        self.register_buffer(\"nu\", torch.zeros(width))\n"
+    "        self.eps, self.mode = eps, mode\n"
+    "        self.momentum, self.back_momentum = momentum, back_momentum\n"
+    "        self.warmup, self.steps = warmup, 0\n\n"
+    "    def forward(self, x, keep=None):\n"
+    "        if not self.training:\n"
+    "            n = over_root(x, self.square, self.eps, self.mode)\n"
+    "            return hidden(self.gain * n + self.bias, keep)\n"
+    "        self.steps += 1\n"
+    "        x = hidden(x, keep)\n"
+    "        square = real_tokens(x, keep).square().mean(0)\n"
+    "        if self.steps <= self.warmup:\n"
+    "            n = over_root(x, square, self.eps, self.mode)\n"
+    "        else:\n"
+    "            r = over_root(torch.ones_like(square), self.square, self.eps, "
+    "self.mode)\n"
+    "            n = GivenScale.apply(x, r, self.nu.clone())\n"
+    "        self.square.lerp_(square.detach(), self.momentum)\n"
+    "        if n.requires_grad:\n"
+    "            n.register_hook(lambda g: self.follow(g, n.detach(), keep))\n"
+    "        return hidden(self.gain * n + self.bias, keep)\n\n"
+    "    def follow(self, g, n, keep):\n"
+    "        along = real_tokens(g * n, keep).mean(0)\n"
+    "        length = real_tokens(n * n, keep).mean(0)\n"
+    "        self.nu += self.back_momentum * (along - length * self.nu)\n";
+
 static const char dyt_text[] =
     "\n\nclass DyT(nn.Module):\n"
     "    \"\"\"gain * tanh(alpha * x) + bias\"\"\"\n\n"
@@ -391,6 +487,12 @@ void tb_py_helpers(tb_py *py, tb_buf *out)
         tb_buf_puts(out, any ? rmsnorm_options_text : rmsnorm_text);
     if (py->uses & TB_PY_USES_SCALENORM)
         tb_buf_puts(out, scalenorm_text);
+    if (py->uses & (TB_PY_USES_BATCHNORM | TB_PY_USES_POWERNORM))
+        tb_buf_puts(out, given_text);
+    if (py->uses & TB_PY_USES_BATCHNORM)
+        tb_buf_puts(out, batchnorm_text);
+    if (py->uses & TB_PY_USES_POWERNORM)
+        tb_buf_puts(out, powernorm_text);
     if (py->uses & TB_PY_USES_DYT)
         tb_buf_puts(out, dyt_text);
     if (py->uses & TB_PY_USES_DERF)

@@ -6,7 +6,7 @@
 #include "equation/names.h"
 
 /* Kinds that can be computed. */
-#define NORMS "layernorm rmsnorm scalenorm l2norm dyt derf"
+#define NORMS "layernorm rmsnorm scalenorm l2norm batchnorm powernorm dyt derf"
 
 typedef enum tb_set_kind {
     SET_SIZE,

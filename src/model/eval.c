@@ -95,6 +95,8 @@ static tb_status want_all(tb_eval_state *s)
 {
     for (size_t i = 0; i < s->nvars; i++) {
         const tb_eval_var *v = &s->vars[i];
+        if (v->is_buffer)
+            continue;
         void *g = tb_eval_buffer(s, v->count, tb_dtype_size(s->dtype));
         if (!g)
             return TB_ERR_MEMORY;
@@ -127,6 +129,8 @@ static tb_status give_grads(tb_eval_state *s, tb_eval_owner *w)
     TB_TRY(want_all(s));
     TB_TRY(tb_eval_back(s));
     for (size_t i = 0; i < s->nvars; i++) {
+        if (s->vars[i].is_buffer)
+            continue;
         TB_TRY(give_grad(s, w, &s->vars[i], s->vars[i].name));
         if (s->vars[i].alias)
             TB_TRY(give_grad(s, w, &s->vars[i], s->vars[i].alias));
@@ -144,7 +148,7 @@ static tb_status load_tangents(tb_eval_state *s, const void **tin,
     for (size_t i = 0; i < s->spec->ntangents; i++) {
         const tb_eval_value *t = &s->spec->tangents[i];
         tb_eval_var *v;
-        TB_TRY(tb_eval_need(s, "tangent", t->name, &v));
+        TB_TRY(tb_eval_need_input(s, "tangent", t->name, &v));
         TB_TRY(tb_eval_fits(s, t->name, t, v->rank, v->dims));
         void *data = tb_eval_buffer(s, v->count, tb_dtype_size(s->dtype));
         if (!data)
@@ -168,6 +172,38 @@ static tb_status give_tangent(tb_eval_state *s, tb_eval_owner *w)
     TB_TRY(load_tangents(s, tin, tparams));
     TB_TRY(tb_plan_tangent(s->ctx, &s->run, tin, tparams, s->gout));
     tb_eval_join(s, s->gout, t);
+    return TB_OK;
+}
+
+/* --- statistics ----------------------------------------------------------- */
+
+static tb_status give_statistic(tb_eval_state *s, tb_eval_owner *w, int node,
+                                int i)
+{
+    const tb_node *in = &s->graph->nodes[s->graph->nodes[node].in[i]];
+    tb_eval_result *r = &w->result;
+    tb_eval_value v;
+    double *x = new_value(w, in->name, 1, &in->shape.width, &v);
+    if (!x)
+        return TB_ERR_MEMORY;
+    if (tb_plan_statistic(s->ctx, &s->run, node, i, x))
+        r->statistics[r->nstatistics++] = v;
+    return TB_OK;
+}
+
+/* What norms over tokens found, or were given. */
+static tb_status give_statistics(tb_eval_state *s, tb_eval_owner *w)
+{
+    const tb_graph *g = s->graph;
+    size_t n = (size_t)g->nparams + 1;
+    w->result.statistics =
+        tb_arena_alloc(&w->arena, n * sizeof *w->result.statistics);
+    if (!w->result.statistics)
+        return TB_ERR_MEMORY;
+    for (int node = 0; node < g->nnodes; node++)
+        for (int i = 0; i < g->nodes[node].nin; i++)
+            if (g->nodes[node].op->state & TB_NEED_IN(i))
+                TB_TRY(give_statistic(s, w, node, i));
     return TB_OK;
 }
 
@@ -204,6 +240,7 @@ static tb_status evaluate(tb_eval_state *s, tb_eval_owner *w)
     TB_TRY(tb_eval_plan(s, passes | (e->ntangents ? TB_PASS_TAN : 0)));
     TB_TRY(give_y(s, w));
     find_nonfinite(s, &w->result);
+    TB_TRY(give_statistics(s, w));
     if (e->cotangent)
         TB_TRY(give_grads(s, w));
     if (e->jacobian)

@@ -139,6 +139,9 @@ static tb_status make_run(tb_eval_state *s)
     if (!in || !params || !attr || !saved || !work)
         return TB_ERR_MEMORY;
     TB_TRY(tb_graph_attrs(s->ctx, g, &s->sizes, 1, attr));
+    for (int i = 0; i < g->nnodes && s->spec->running; i++)
+        if (g->nodes[i].op->state)
+            attr[i][TB_ATTR_BATCH_STATISTICS] = TB_STATISTICS_FROZEN;
     for (size_t i = 0; i < s->nvars; i++)
         (s->vars[i].is_param ? params : in)[s->vars[i].index] = s->vars[i].data;
     s->run = (tb_run){.plan = s->plan,

@@ -27,7 +27,7 @@ tb_status tb_eval_columns(tb_eval_state *s, const char *names,
         char *name = tb_arena_strndup(&s->arena, p, n);
         if (!name)
             return TB_ERR_MEMORY;
-        TB_TRY(tb_eval_need(s, "jacobian", name, &out->vars[out->nvars]));
+        TB_TRY(tb_eval_need_input(s, "jacobian", name, &out->vars[out->nvars]));
         out->count += out->vars[out->nvars++]->count;
     }
     if (!out->nvars)

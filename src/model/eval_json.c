@@ -30,6 +30,12 @@ void tb_eval_json(const tb_eval_result *r, tb_json *j, const char *key)
     }
     value_json(j, "tangent", &r->tangent);
     value_json(j, "jacobian", &r->jacobian);
+    if (r->nstatistics) {
+        tb_json_object(j, "statistics");
+        for (size_t i = 0; i < r->nstatistics; i++)
+            value_json(j, r->statistics[i].name, &r->statistics[i]);
+        tb_json_end(j);
+    }
     if (r->nonfinite_rows)
         nonfinite_json(j, r);
     tb_json_end(j);

@@ -11,7 +11,8 @@ typedef struct tb_eval_var {
     const char *name;
     const char *alias; /* the shorter name it was set by: "w", or NULL */
     bool is_param;
-    int index; /* into the graph's inputs or params */
+    bool is_buffer; /* a running statistic: no gradient, no tangent */
+    int index;      /* into the graph's inputs or params */
     tb_shape shape;
     size_t count; /* elements */
     int rank;
@@ -62,6 +63,9 @@ tb_eval_var *tb_eval_find(tb_eval_state *s, const char *name);
  * meant name. */
 tb_status tb_eval_need(tb_eval_state *s, const char *what, const char *name,
                        tb_eval_var **out);
+/** tb_eval_need_input - the same, of what one may differentiate by. */
+tb_status tb_eval_need_input(tb_eval_state *s, const char *what,
+                             const char *name, tb_eval_var **out);
 /** tb_eval_fits - TB_ERR_SHAPE unless a value has these dims. */
 tb_status tb_eval_fits(tb_eval_state *s, const char *what,
                        const tb_eval_value *v, int rank, const size_t *dims);

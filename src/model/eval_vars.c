@@ -75,8 +75,11 @@ static tb_status make_params(tb_eval_state *s)
     tb_eval_var *first = s->vars + s->nvars;
     for (int i = 0; i < s->graph->nparams; i++) {
         const tb_param *q = &s->graph->params[i];
-        tb_eval_var v = {
-            .name = q->name, .is_param = true, .index = i, .shape = q->shape};
+        tb_eval_var v = {.name = q->name,
+                         .is_param = true,
+                         .is_buffer = q->role == TB_ROLE_BUFFER,
+                         .index = i,
+                         .shape = q->shape};
         param_dims(&v);
         TB_TRY(add_var(s, v));
     }
@@ -120,6 +123,17 @@ tb_status tb_eval_need(tb_eval_state *s, const char *what, const char *name,
                                       what, name, tb_buf_str(&all));
     tb_buf_clear(&all);
     return status;
+}
+
+tb_status tb_eval_need_input(tb_eval_state *s, const char *what,
+                             const char *name, tb_eval_var **out)
+{
+    TB_TRY(tb_eval_need(s, what, name, out));
+    if (!(*out)->is_buffer)
+        return TB_OK;
+    return TB_FAIL(s->ctx, TB_ERR_INPUT,
+                   "%s %s: a running statistic, wanted an input or a weight",
+                   what, name);
 }
 
 /* Every set name is an input of the graph or one of its parameters. */

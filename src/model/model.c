@@ -52,7 +52,7 @@ static tb_status view_place(tb_model *m, tb_view *v)
                        "memory, at %s",
                        v->name);
     m->nelements = end / ALIGN * ALIGN;
-    m->nparameters += v->count;
+    m->nparameters += v->role == TB_ROLE_BUFFER ? 0 : v->count;
     return TB_OK;
 }
 

@@ -38,7 +38,7 @@ typedef struct tb_model {
     size_t nviews;
     tb_view *views;
     size_t nelements;   /* of the flat buffer, padding included (kept zero) */
-    size_t nparameters; /* tied weights once, padding not */
+    size_t nparameters; /* tied weights once; not padding, not buffers */
     void *params;       /* [nelements]; NULL before tb_model_alloc, _init or
                            _bind */
     size_t nparts, nkinds;
@@ -145,6 +145,22 @@ double tb_model_loss(const tb_model *m);
 /** tb_model_backward - gradient of the mean loss, added to grads
  * [nelements]. Needs TB_PASS_BWD and a forward of the same batch. */
 tb_status tb_model_backward(tb_model *m, const tb_batch *b, void *grads);
+
+/** tb_model_quiet_attrs - attributes of part l for use, not training: every
+ * dropout rate 0, also those fixed in the text; running statistics, frozen.
+ * Into out[nnodes]. */
+void tb_model_quiet_attrs(const tb_model *m, size_t l,
+                          double (*out)[TB_OP_ATTRS]);
+/** tb_model_quiet - the model itself is run so from now on. */
+void tb_model_quiet(tb_model *m);
+
+/** tb_model_step - which statistics powernorm uses in training step `step`
+ * (from 1): the batch's in its warm-up, then the running ones. Before the
+ * step's forward; models start as in step 1. */
+void tb_model_step(tb_model *m, size_t step);
+/** tb_model_update - moves running statistics, the views of role buffer, after
+ * a training step's forward and backward of the same batch. */
+tb_status tb_model_update(tb_model *m, const tb_batch *b);
 
 /** tb_model_first_nonfinite - where the first non-finite value of the last
  * forward stands: "layers.4" and so on, NULL if all are finite. A binding

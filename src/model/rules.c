@@ -291,6 +291,7 @@ static const struct {
     [TB_ROLE_VECTOR] = {"zeros", {TB_START_CONST, 0, false}},
     [TB_ROLE_EMBEDDING] = {"normal(1)", {TB_START_NORMAL, 1, false}},
     [TB_ROLE_TABLE] = {"zeros", {TB_START_CONST, 0, false}},
+    [TB_ROLE_BUFFER] = {"zeros", {TB_START_CONST, 0, false}},
 };
 
 static void apply_prelude(tb_view *v, tb_start *out)

@@ -155,6 +155,56 @@ tb_status tb_model_backward(tb_model *m, const tb_batch *batch, void *grads)
     return TB_OK;
 }
 
+/* --- training or use ------------------------------------------------------ */
+
+/* A mask of rate 0 multiplies by 1: the bits are those of no mask. */
+void tb_model_quiet_attrs(const tb_model *m, size_t l,
+                          double (*out)[TB_OP_ATTRS])
+{
+    const tb_graph *g = m->parts[l].graph;
+    for (int i = 0; i < g->nnodes; i++) {
+        const tb_op *op = g->nodes[i].op;
+        memmove(out[i], m->parts[l].attr[i], sizeof out[i]);
+        if (op == &tb_op_drop || op == &tb_op_skipdrop)
+            out[i][TB_ATTR_DROP_P] = 0;
+        else if (op == &tb_op_mha)
+            out[i][TB_ATTR_ATTN_DROP] = 0;
+        else if (op->state)
+            out[i][TB_ATTR_BATCH_STATISTICS] = TB_STATISTICS_FROZEN;
+    }
+}
+
+void tb_model_quiet(tb_model *m)
+{
+    for (size_t p = 0; p < m->nparts; p++)
+        tb_model_quiet_attrs(m, p, m->parts[p].attr);
+}
+
+void tb_model_step(tb_model *m, size_t step)
+{
+    for (size_t p = 0; p < m->nparts; p++) {
+        const tb_graph *g = m->parts[p].graph;
+        for (int i = 0; i < g->nnodes; i++) {
+            double *attr = m->parts[p].attr[i];
+            if (g->nodes[i].op == &tb_op_powernorm)
+                attr[TB_ATTR_BATCH_STATISTICS] =
+                    (double)step <= attr[TB_ATTR_BATCH_WARMUP]
+                        ? TB_STATISTICS_BATCH
+                        : TB_STATISTICS_RUNNING;
+        }
+    }
+}
+
+tb_status tb_model_update(tb_model *m, const tb_batch *batch)
+{
+    for (size_t p = 0; p < m->nparts; p++) {
+        tb_run r;
+        TB_TRY(tb_model_run(m, p, batch, &r));
+        TB_TRY(tb_plan_update(m->ctx, &r, tb_model_gparams(m, p, m->params)));
+    }
+    return TB_OK;
+}
+
 /* --- reports ------------------------------------------------------------- */
 
 double tb_model_flops(const tb_model *m)

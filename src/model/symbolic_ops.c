@@ -115,6 +115,107 @@ static void scalenorm(const tb_symbolic *s, int node, int input, double *j)
     norm(s, node, (norm_kind){.length = true}, j);
 }
 
+/* --- norms over tokens -------------------------------------------------------
+ * One feature, M tokens that count: y = gain c r(v) + bias, c = x - mean (x
+ * itself for powernorm), v = |c|^2/M: gain (r (I - 11'/M) + 2 r'(v) cc'/M).
+ * With statistics that are given: gain r I. */
+
+typedef struct feature {
+    const double *x, *mask; /* of its tokens; mask NULL: all count */
+    size_t time, width, at;
+    double mean, v, count;
+} feature;
+
+static bool counts(const feature *k, size_t t)
+{
+    return !k->mask || k->mask[t] > 0;
+}
+
+static double centred(const feature *k, size_t t)
+{
+    return k->x[t * k->width + k->at] - k->mean;
+}
+
+static void batch_statistics(feature *k, bool centre)
+{
+    k->mean = k->v = 0;
+    for (size_t t = 0; t < k->time && centre; t++)
+        k->mean += counts(k, t) ? k->x[t * k->width + k->at] / k->count : 0;
+    for (size_t t = 0; t < k->time; t++)
+        k->v += counts(k, t) ? centred(k, t) * centred(k, t) / k->count : 0;
+}
+
+/* r and r'(v) */
+static void variance_rule(const double *attr, double v, double *r,
+                          double *slope)
+{
+    int mode = (int)attr[TB_ATTR_NORM_EPS_MODE];
+    double eps = attr[TB_ATTR_NORM_EPS], s = tb_sqrt(v);
+    if (mode == TB_EPS_OUTSIDE) {
+        *r = 1 / (s + eps);
+        *slope = s > 0 ? -*r * *r / (2 * s) : 0;
+        return;
+    }
+    eps = mode == TB_EPS_DTYPE ? 0x1p-52 : mode == TB_EPS_NONE ? 0 : eps;
+    *r = 1 / tb_sqrt(v + eps);
+    *slope = -0.5 * *r * *r * *r;
+}
+
+static void feature_block(const feature *k, bool centre, bool given,
+                          double gain, const double *attr, double *j)
+{
+    double r, slope;
+    size_t ld = k->time * k->width;
+    variance_rule(attr, k->v, &r, &slope);
+    for (size_t t = 0; t < k->time; t++)
+        for (size_t u = 0; u < k->time; u++) {
+            double y = t == u ? r : 0;
+            if (!counts(k, t) || !counts(k, u))
+                continue;
+            if (!given)
+                y += (2 * slope * centred(k, t) * centred(k, u) -
+                      (centre ? r : 0)) /
+                     k->count;
+            j[(t * k->width + k->at) * ld + u * k->width + k->at] = gain * y;
+        }
+}
+
+static void over_tokens(const tb_symbolic *s, int node, bool centre, double *j)
+{
+    enum { GAIN = 1, MEAN = 3, VAR = 4, SQUARE = 3, MASK = 5 };
+    const tb_node *n = &s->graph->nodes[node];
+    const double *attr = s->run->attr[node];
+    bool given = attr[TB_ATTR_BATCH_STATISTICS] != TB_STATISTICS_BATCH;
+    feature k = {.x = in_value(s, node, 0),
+                 .mask = n->nin > MASK ? in_value(s, node, MASK) : NULL,
+                 .time = s->time,
+                 .width = width_of(s, node)};
+    for (size_t t = 0; t < k.time; t++)
+        k.count += counts(&k, t);
+    for (k.at = 0; k.at < k.width; k.at++) {
+        if (given) {
+            k.mean = centre ? in_value(s, node, MEAN)[k.at] : 0;
+            k.v = in_value(s, node, centre ? VAR : SQUARE)[k.at];
+        } else {
+            batch_statistics(&k, centre);
+        }
+        double gain = n->nin > GAIN ? in_value(s, node, GAIN)[k.at] : 1;
+        feature_block(&k, centre, given, gain, attr, j);
+    }
+}
+
+static void batchnorm(const tb_symbolic *s, int node, int input, double *j)
+{
+    (void)input;
+    over_tokens(s, node, true, j);
+}
+
+static void powernorm(const tb_symbolic *s, int node, int input, double *j)
+{
+    (void)input;
+    over_tokens(s, node, false, j);
+}
+
 /* gain f(alpha x + shift) + bias, element by element: gain alpha f' */
 static void squash(const tb_symbolic *s, int node, int shift,
                    double (*slope)(double), double *j)
@@ -520,6 +621,8 @@ static const tb_symbolic_row rows[] = {
     {&tb_op_rmsnorm, rmsnorm, 3, 5},
     {&tb_op_scalenorm, scalenorm, 2, 5},
     {&tb_op_l2norm, scalenorm, 1, 5},
+    {&tb_op_batchnorm, batchnorm, 6, 4},
+    {&tb_op_powernorm, powernorm, 6, 6},
     {&tb_op_dyt, dyt, 4, 0},
     {&tb_op_derf, derf, 5, 0},
     {&tb_op_linear, linear, 3, 0},

@@ -2,8 +2,8 @@
 /* One layer of a block with random parameters and streams, run forward. */
 #include "model/symbolic.h"
 
-/* Matrices keep lengths; gains, scalars and vectors stay away from 0, so that
- * a scalar may divide. */
+/* Matrices keep lengths; gains, scalars, vectors and running statistics stay
+ * away from 0, so that they may divide. */
 static double start_of(tb_role role, tb_shape shape, tb_rng r, size_t i)
 {
     double u = tb_rng_uniform(r, i), z = tb_rng_normal(r, i);
@@ -17,6 +17,7 @@ static double start_of(tb_role role, tb_shape shape, tb_rng r, size_t i)
     case TB_ROLE_SCALAR:
     case TB_ROLE_VECTOR:
     case TB_ROLE_TABLE:
+    case TB_ROLE_BUFFER:
         return 0.4 + u;
     }
     return z;

@@ -117,6 +117,9 @@ typedef struct tb_op {
      * inputs; buffers start as in the list below, have no gradient, no decay
      * and no place in the optimizer */
     void (*update)(const tb_opcall *c);
+    /* what this call used for state input i, element j, after fwd: the batch's
+     * own or the running one. False: it uses none of input i. NULL: no state */
+    bool (*statistic)(const tb_opcall *c, int i, size_t j, double *out);
     /* norms: RMS gain |J|_F/sqrt(rows*d) over all tokens (those a mask keeps)
      * and the largest singular value, at this input, after fwd; NULL elsewhere
      */
@@ -155,19 +158,20 @@ enum {
     TB_ATTR_ROPE_START        /* position of the first token */
 };
 enum { TB_ATTR_XENT_SMOOTH }; /* in [0, 1) */
-enum { TB_ATTR_MIX_ROW }; /* from 0 */
+enum { TB_ATTR_MIX_ROW };     /* from 0 */
 enum { TB_ATTR_SINKHORN_ROUNDS, TB_ATTR_SINKHORN_COLUMNS /* 1: first */ };
 enum { TB_ATTR_UNIT_EPS, TB_ATTR_UNIT_COLUMNS /* 1: columns, not rows */ };
 enum { TB_ATTR_MAXDIV_TO, TB_ATTR_MAXDIV_WHOLE /* 1: over all tokens */ };
-enum { /* batchnorm, powernorm; the first is TB_ATTR_NORM_EPS */
-       TB_ATTR_BATCH_STATISTICS = 1, /* tb_statistics */
+enum { /* batchnorm, powernorm; the first two are those of every norm */
+       TB_ATTR_BATCH_STATISTICS = 2, /* tb_statistics */
        TB_ATTR_BATCH_MOMENTUM,       /* of running statistics; 0: 0.1 */
-       TB_ATTR_BATCH_EPS_MODE,       /* tb_eps_mode, no clamp */
-       TB_ATTR_BATCH_BACK_MOMENTUM   /* powernorm's nu; 0: 0.1 */
+       TB_ATTR_BATCH_BACK_MOMENTUM,  /* powernorm's nu; 0: 0.1 */
+       TB_ATTR_BATCH_WARMUP /* powernorm's training steps by BATCH; read
+                               by whoever knows the step */
 };
 
 /** Which statistics normalise. An evaluation sets FROZEN, as it sets drop to 0;
- * powernorm goes from BATCH to RUNNING when its warm-up ends. */
+ * powernorm goes from BATCH to RUNNING after its warm-up. */
 typedef enum tb_statistics {
     TB_STATISTICS_BATCH,
     TB_STATISTICS_RUNNING, /* powernorm only: approximate backward */
@@ -211,10 +215,11 @@ typedef enum tb_variance {
  * rmsnorm     x gain? bias?                          as layernorm
  * scalenorm   x length (starts at sqrt(d))           as layernorm
  * l2norm      x                                      as layernorm
- * batchnorm   x gain? bias? (mean var mask?)?        eps | statistics momentum
- *             start 0, 1; mask [B,T,1]               eps_mode
- * powernorm   x gain? bias? (square nu mask?)?       eps | statistics momentum
- *             start 1, 0; mask [B,T,1]               eps_mode back_momentum
+ * batchnorm   x gain? bias? (mean var mask?)?        eps | eps_mode statistics
+ *             start 0, 1; mask [B,T,1]               momentum
+ * powernorm   x gain? bias? (square nu mask?)?       eps | eps_mode statistics
+ *             start 1, 0; mask [B,T,1]               momentum back_momentum
+ *                                                    warmup
  * dyt         x alpha gain? bias?: alpha a scalar    -
  * derf        x alpha shift gain? bias?: scalars     -
  * linear      x weight[out,in] bias?                 -
@@ -300,6 +305,9 @@ const tb_op *tb_op_find(const char *name);
 
 /** tb_op_row - the same, drafts included. */
 const tb_op *tb_op_row(const char *name);
+
+/** tb_op_has_groups - may it norm parts of the width, TB_ATTR_NORM_GROUPS? */
+bool tb_op_has_groups(const tb_op *op);
 
 /** tb_op_norm - the ops whose lane is TB_LANE_TOLL, by name ("layernorm",
  * "rmsnorm"), NULL if `name` is not a norm kind. */

@@ -39,7 +39,7 @@ static bool rate(double a)
 static bool options(kind what, int nin, const double *attr, const char **why)
 {
     double from = attr[TB_ATTR_BATCH_STATISTICS];
-    double mode = attr[TB_ATTR_BATCH_EPS_MODE];
+    double mode = attr[TB_ATTR_NORM_EPS_MODE];
     if (!(attr[TB_ATTR_NORM_EPS] >= 0) || !tb_isfinite(attr[TB_ATTR_NORM_EPS]))
         return tb_op_no(why, "eps must be a finite number, 0 or more");
     if (from != TB_STATISTICS_BATCH && from != TB_STATISTICS_FROZEN &&
@@ -102,7 +102,7 @@ static view view_of(const tb_opcall *c, kind what)
     view v = {.what = what,
               .rows = tb_op_rows(c),
               .d = d,
-              .mode = (tb_eps_mode)c->attr[TB_ATTR_BATCH_EPS_MODE],
+              .mode = (tb_eps_mode)c->attr[TB_ATTR_NORM_EPS_MODE],
               .eps = c->attr[TB_ATTR_NORM_EPS],
               .from = (int)c->attr[TB_ATTR_BATCH_STATISTICS]};
     if (v.mode == TB_EPS_DEFAULT)
@@ -372,6 +372,17 @@ static void update_power(const tb_opcall *c)
     }
 }
 
+static bool statistic_of(const tb_opcall *c, kind what, int i, size_t j,
+                         double *out)
+{
+    const view v = view_of(c, what);
+    bool mean = what == NORM_BATCH && i == FIRST;
+    if (!mean && i != (what == NORM_BATCH ? SECOND : FIRST))
+        return false; /* nu, of the backward pass only */
+    *out = mean ? v.s.mean[j] : square_used(c, &v, j);
+    return true;
+}
+
 /* --- gain and check ----------------------------------------------------- */
 
 /* J of one feature is r gain P over its M tokens. RUNNING: of the forward. */
@@ -423,7 +434,7 @@ static const char *check_of(const tb_opcall *c, kind what, size_t *row)
         pass##_part(c, what, from, to);                                        \
     }
 
-#define OVER_TOKENS(label, what, sign, options_, names, inexact, move)         \
+#define OVER_TOKENS(label, what, sign, options_, more, extra, inexact, move)   \
     PASS(label, what, fwd)                                                     \
     PASS(label, what, bwd)                                                     \
     PASS(label, what, tan)                                                     \
@@ -444,6 +455,11 @@ static const char *check_of(const tb_opcall *c, kind what, size_t *row)
     {                                                                          \
         each(c, label##_tan_range);                                            \
     }                                                                          \
+    static bool label##_statistic(const tb_opcall *c, int i, size_t j,         \
+                                  double *out)                                 \
+    {                                                                          \
+        return statistic_of(c, what, i, j, out);                               \
+    }                                                                          \
     static void label##_gain(const tb_opcall *c, double *rms, double *max)     \
     {                                                                          \
         gain_of(c, what, rms, max);                                            \
@@ -459,7 +475,8 @@ static const char *check_of(const tb_opcall *c, kind what, size_t *row)
         .max_in = 6,                                                           \
         .nattr = 1,                                                            \
         .noption = options_,                                                   \
-        .attr_name = {"eps", "statistics", "momentum", "eps_mode", names},     \
+        .attr_name = {"eps", "eps_mode", "statistics", "momentum", more,       \
+                      extra},                                                  \
         .lane = TB_LANE_TOLL,                                                  \
         .jac = TB_JAC_SYMBOL,                                                  \
         .needs = TB_NEED_IN(X) | TB_NEED_IN(GAIN) | TB_NEED_IN(SECOND) |       \
@@ -467,7 +484,6 @@ static const char *check_of(const tb_opcall *c, kind what, size_t *row)
         .data = TB_NEED_IN(FIRST) | TB_NEED_IN(SECOND) | TB_NEED_IN(MASK),     \
         .state = TB_NEED_IN(FIRST) | TB_NEED_IN(SECOND),                       \
         .approximate = inexact,                                                \
-        .draft = true,                                                         \
         .shape = label##_shape,                                                \
         .saved = saved,                                                        \
         .scratch = scratch,                                                    \
@@ -475,9 +491,11 @@ static const char *check_of(const tb_opcall *c, kind what, size_t *row)
         .bwd = label##_bwd,                                                    \
         .tan = label##_tan,                                                    \
         .update = move,                                                        \
+        .statistic = label##_statistic,                                        \
         .gain = label##_gain,                                                  \
         .check = label##_check,                                                \
     };
 
-OVER_TOKENS(batchnorm, NORM_BATCH, "BN", 3, NULL, false, update_batch)
-OVER_TOKENS(powernorm, NORM_POWER, "PN", 4, "back_momentum", true, update_power)
+OVER_TOKENS(batchnorm, NORM_BATCH, "BN", 3, NULL, NULL, false, update_batch)
+OVER_TOKENS(powernorm, NORM_POWER, "PN", 5, "back_momentum", "warmup", true,
+            update_power)

@@ -20,6 +20,12 @@ const tb_op *tb_op_find(const char *name)
     return op && !op->draft ? op : NULL;
 }
 
+bool tb_op_has_groups(const tb_op *op)
+{
+    return op->nattr + op->noption > TB_ATTR_NORM_GROUPS &&
+           tb_streq(op->attr_name[TB_ATTR_NORM_GROUPS], "groups");
+}
+
 const tb_op *tb_op_norm(const char *name)
 {
     const tb_op *op = tb_op_find(name);

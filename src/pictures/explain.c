@@ -146,11 +146,15 @@ static void shape_json(const tb_view *v, tb_json *j)
     tb_json_end(j);
 }
 
-static void parameters_json(const explained *e, tb_json *j)
+/* Parameters, or what is none: running statistics. */
+static void views_json(const explained *e, const char *key, bool buffers,
+                       tb_json *j)
 {
-    tb_json_array(j, "parameters");
+    tb_json_array(j, key);
     for (size_t i = 0; i < e->model->nviews; i++) {
         const tb_view *v = &e->model->views[i];
+        if ((v->role == TB_ROLE_BUFFER) != buffers)
+            continue;
         tb_json_object(j, NULL);
         tb_json_string(j, "name", v->name);
         shape_json(v, j);
@@ -159,6 +163,21 @@ static void parameters_json(const explained *e, tb_json *j)
         tb_json_end(j);
     }
     tb_json_end(j);
+}
+
+static bool has_buffers(const explained *e)
+{
+    for (size_t i = 0; i < e->model->nviews; i++)
+        if (e->model->views[i].role == TB_ROLE_BUFFER)
+            return true;
+    return false;
+}
+
+static void parameters_json(const explained *e, tb_json *j)
+{
+    views_json(e, "parameters", false, j);
+    if (has_buffers(e))
+        views_json(e, "buffers", true, j);
     tb_json_int(j, "parameter_count", (int64_t)e->model->nparameters);
 }
 

@@ -92,6 +92,12 @@ tb_status tb_plan_update(tb_ctx *ctx, const tb_run *r, void *const *buffers);
  * decay, not for the optimizer? */
 bool tb_plan_state(const tb_plan *p, int param);
 
+/** tb_plan_statistic - the statistics that a node's last forward used for its
+ * state input `i` (a batch's own, or running ones), into out[width]; false
+ * where the node has none there. Needs a plan with passes. */
+bool tb_plan_statistic(tb_ctx *ctx, const tb_run *r, int node, int i,
+                       double *out);
+
 /** tb_plan_value - where a node's value is after forward, NULL if it was not
  * kept; with TB_PASS_KEEP every node has one. */
 const void *tb_plan_value(const tb_run *r, int node);

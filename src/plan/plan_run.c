@@ -241,6 +241,20 @@ tb_status tb_plan_update(tb_ctx *ctx, const tb_run *r, void *const *buffers)
     return TB_OK;
 }
 
+bool tb_plan_statistic(tb_ctx *ctx, const tb_run *r, int node, int i,
+                       double *out)
+{
+    const tb_node *n = &r->plan->graph->nodes[node];
+    tb_opcall c;
+    if (!r->plan->passes || i >= n->nin || !is_state(n, i))
+        return false;
+    tb_plan_call(ctx, r, node, false, &c);
+    for (size_t j = 0; j < c.in_shape[i].width; j++)
+        if (!n->op->statistic(&c, i, j, &out[j]))
+            return false;
+    return true;
+}
+
 /* --- toll --------------------------------------------------------------- */
 
 tb_status tb_plan_gain(tb_ctx *ctx, const tb_run *r, int node, double *rms,

@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A model with dropout off, and means of its loss over tokens. */
+/* A model as it is used: dropout off, running statistics; and means of its
+ * loss over tokens. */
 #include "train/trainer.h"
 
-/* --- dropout off ------------------------------------------------------------
+/* --- nothing of training ---------------------------------------------------
  */
-
-/* A mask of rate 0 multiplies by 1: the bits are those of no mask. */
-static void silence(const tb_graph *g, double (*attr)[TB_OP_ATTRS])
-{
-    for (int i = 0; i < g->nnodes; i++) {
-        const tb_op *op = g->nodes[i].op;
-        if (op == &tb_op_drop || op == &tb_op_skipdrop)
-            attr[i][TB_ATTR_DROP_P] = 0;
-        else if (op == &tb_op_mha)
-            attr[i][TB_ATTR_ATTN_DROP] = 0;
-    }
-}
 
 static tb_status copy_part(tb_quiet *q, size_t p)
 {
@@ -24,8 +13,7 @@ static tb_status copy_part(tb_quiet *q, size_t p)
     q->attr[p] = tb_arena_alloc(&q->arena, bytes + 1);
     if (!q->attr[p])
         return TB_ERR_MEMORY;
-    memcpy(q->attr[p], tb_model_attrs(q->model, p), bytes);
-    silence(g, q->attr[p]);
+    tb_model_quiet_attrs(q->model, p, q->attr[p]);
     return TB_OK;
 }
 

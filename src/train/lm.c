@@ -20,6 +20,7 @@ static tb_status open_all(tb_lm *m, const char *dir)
     TB_TRY(tb_model_create(ctx, m->block, &s, m->record.spec.dtype, &m->model));
     m->model->sizes.norm_from = m->record.norm_from;
     m->model->sizes.eps_from = m->record.eps_from;
+    tb_model_quiet(m->model);
     TB_TRY(tb_quiet_init(m->model, &m->quiet));
     TB_TRY(tb_model_alloc(m->model));
     return tb_weights_load(ctx, dir, &m->record, m->model, &m->step);

@@ -90,6 +90,21 @@ static tb_status bad_update(loop *l)
                     where);
 }
 
+/* A running statistic that is not finite is not repaired by later steps. */
+static tb_status check_statistics(loop *l)
+{
+    const tb_model *m = l->t->model;
+    const tb_kern *k = tb_kern_get(l->t->ctx, m->dtype);
+    for (size_t i = 0; i < m->nviews; i++) {
+        const tb_view *v = &m->views[i];
+        const char *x =
+            (const char *)m->params + v->offset * tb_dtype_size(m->dtype);
+        if (v->role == TB_ROLE_BUFFER && k->nonfinite(v->count, x))
+            return diverged(l, "running statistic not finite", v->name);
+    }
+    return TB_OK;
+}
+
 /* --- one step ---------------------------------------------------------------
  */
 
@@ -107,6 +122,7 @@ static tb_status learn(loop *l)
     const tb_adam adam = adam_of(s);
     tb_corpus_batch(t->corpus, s->seed, step, 0, s->batch, t->tokens,
                     t->targets);
+    tb_model_step(t->model, step);
     TB_TRY(tb_model_forward(t->model, &b, &l->step.loss));
     TB_TRY(check_loss(l));
     TB_TRY(tb_model_backward(t->model, &b, t->optimizer->grads));
@@ -114,6 +130,10 @@ static tb_status learn(loop *l)
     tb_status status =
         tb_optimizer_step(t->optimizer, &adam, step, l->step.lr, &l->update);
     l->step.grad_norm = l->update.grad_norm;
+    if (status == TB_OK)
+        status = tb_model_update(t->model, &b);
+    if (status == TB_OK)
+        return check_statistics(l);
     return status == TB_ERR_NONFINITE ? bad_update(l) : status;
 }
 

@@ -20,9 +20,15 @@ bool tb_role_decayed(tb_role r)
 /* --- pieces -----------------------------------------------------------------
  */
 
+/* Running statistics are not learned. */
+static size_t learned(const tb_view *v)
+{
+    return v->role == TB_ROLE_BUFFER ? 0 : v->count;
+}
+
 static size_t pieces_of(const tb_view *v)
 {
-    return (v->count + PIECE - 1) / PIECE;
+    return (learned(v) + PIECE - 1) / PIECE;
 }
 
 static tb_status cut(tb_optimizer *o)
@@ -34,7 +40,7 @@ static tb_status cut(tb_optimizer *o)
     if (!o->pieces)
         return TB_ERR_MEMORY;
     for (size_t v = 0; v < o->nviews; v++)
-        for (size_t at = 0; at < o->views[v].count; at += PIECE) {
+        for (size_t at = 0; at < learned(&o->views[v]); at += PIECE) {
             size_t left = o->views[v].count - at;
             o->pieces[i++] = (tb_piece){.view = v,
                                         .at = o->views[v].offset + at,
@@ -241,6 +247,8 @@ typedef struct group {
 static void gather(const tb_optimizer *o, group *groups)
 {
     for (size_t i = 0; i < o->nviews; i++) {
+        if (!learned(&o->views[i]))
+            continue;
         group *g = &groups[o->views[i].role];
         g->tensors++;
         g->elements += o->views[i].count;

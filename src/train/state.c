@@ -18,6 +18,12 @@ static void *flat_at(const tb_model *m, void *flat, const tb_view *v)
     return (char *)flat + v->offset * tb_dtype_size(m->dtype);
 }
 
+/* Running statistics have no moments. */
+static bool is_in(const tb_view *v, const char *prefix)
+{
+    return v->role != TB_ROLE_BUFFER || !*prefix;
+}
+
 /* Every view of a flat buffer as "PREFIX NAME". */
 static tb_status add_views(tb_ctx *ctx, tb_safetensors_writer *w, tb_arena *a,
                            const tb_model *m, const char *prefix, void *flat)
@@ -27,6 +33,8 @@ static tb_status add_views(tb_ctx *ctx, tb_safetensors_writer *w, tb_arena *a,
         const tb_view *v = &m->views[i];
         size_t dims[2];
         int rank = dims_of(v, dims);
+        if (!is_in(v, prefix))
+            continue;
         const char *name = tb_arena_printf(a, "%s%s", prefix, v->name);
         if (!name)
             return TB_ERR_MEMORY;
@@ -44,6 +52,8 @@ static tb_status read_views(tb_ctx *ctx, const tb_safetensors *f, tb_arena *a,
         const tb_tensor_info *t;
         size_t dims[2];
         int rank = dims_of(v, dims);
+        if (!is_in(v, prefix))
+            continue;
         const char *name = tb_arena_printf(a, "%s%s", prefix, v->name);
         if (!name)
             return TB_ERR_MEMORY;

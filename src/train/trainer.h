@@ -134,8 +134,7 @@ tb_status tb_weights_load(tb_ctx *ctx, const char *dir, const tb_record *r,
 
 /* --- evaluation ----------------------------------------------------------- */
 
-/** A bound model run with every dropout rate at 0, also those fixed in the
- * text. */
+/** A bound model run as tb_model_quiet_attrs has it. */
 typedef struct tb_quiet {
     tb_ctx *ctx;
     tb_arena arena;

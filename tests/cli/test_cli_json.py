@@ -102,6 +102,7 @@ def json_eval(t):
          "[[1,2],[3,4]]", "--tangent", "x=[[1,2],[3,4]]", "--jacobian", "x"],
         ["attn(x)", "--set", "x=[1,2]", "--set", "attn.o=[[1,2],[3,4]]", "--grad",
          "[1,2]", "--jacobian", "x", "--blocks"],
+        ["batchnorm(x)", "--set", "x=[[1,2],[3,5]]"],
         ["norm(x)", "--set", 'x=[[1,"nan"],[3,5]]', "--grad", "[[1,2],[3,4]]"])]
     compare_with(t, "eval", objects)
 
@@ -111,7 +112,8 @@ def json_explain(t):
     names = [b["name"] for b in t.run("blocks", "--json").json()["blocks"]]
     texts = ["x = norm(x); x = x + F(x)", "x = F(norm(x))",
              "block[l <= 2]: x = norm(x + F(x))\nblock: x = x + F(norm(x))",
-             "x = x + 0.5*F(norm(x))", "g = scalar(1); x = g*x + F(norm(x))"]
+             "x = x + 0.5*F(norm(x))", "g = scalar(1); x = g*x + F(norm(x))",
+             "x = x + F(batchnorm(x))"]
     objects = [t.run("explain", b, "--json", rc=0).json() for b in names + texts]
     objects.append(t.run("explain", "pre-ln", "--numeric", "--json", rc=0).json())
     compare_with(t, "explain", objects)

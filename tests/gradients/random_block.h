@@ -131,7 +131,9 @@ static inline void random_call(random_text *r, const char *name, int depth,
 
 static inline void random_norm(random_text *r, int depth)
 {
-    static const char *const kinds[] = {"norm", "norm", "layernorm", "rmsnorm"};
+    static const char *const kinds[] = {"norm",      "norm",      "layernorm",
+                                        "rmsnorm",   "layernorm", "rmsnorm",
+                                        "batchnorm", "powernorm"};
     static const char *const rest[] = {"",          "",           ", eps=1e-3",
                                        ", eps=0.1", ", eps=1e-6", ", eps=1/d"};
     const char *kind = RANDOM_ONE_OF(r, kinds);

@@ -449,6 +449,12 @@ TB_TEST(particular_blocks)
         "x = x + drop_branch(F(norm(x)), 0.5)",
         "x = drop_branch(x, l/(2*N)) + F(exp(-abs(x)))",
         "attn(u) = o(mha(q(u), k(u), v(u), scale=h/d))\nx = x + F(norm(x))",
+        /* statistics over tokens */
+        "x = batchnorm(x + F(x))",
+        "x = x + F(powernorm(batchnorm(x), eps=0.3))",
+        "x = batchnorm(x, eps_mode=outside, eps=0.1) + F(powernorm(x))\n"
+        "attn(u) = o(batchnorm(mha(q(u), powernorm(k(u)), v(u))))",
+        "x = powernorm(x, eps_mode=dtype)*batchnorm(x, eps_mode=none) + F(x)",
         /* kinks and saturation */
         "ffn(u) = down(relu(up(u)))\nx = x + F(softmax(3*x))",
     };
@@ -469,6 +475,31 @@ TB_TEST(particular_blocks)
         tb_block_destroy(T->ctx, b);
     }
     print_worst("particular blocks", &w);
+}
+
+/* Frozen statistics: one after the other, every token by itself. */
+TB_TEST(given_statistics)
+{
+    tb_settings s = TB_SETTINGS_UNSET;
+    tb_trial t;
+    tb_block *b;
+    tb_agreement a;
+    s.width = 8;
+    TB_OKAY(T, tb_block_load(T->ctx,
+                             "x = batchnorm(x) + F(powernorm(x, eps=0.1))\n"
+                             "x = batchnorm(x, eps_mode=outside, eps=0.2)",
+                             &b));
+    TB_OKAY(T, tb_trial_open(&t, T->ctx, b, &s, 1, 3, 5));
+    double(*attr)[TB_OP_ATTRS] = (double(*)[TB_OP_ATTRS])(uintptr_t)t.run.attr;
+    for (int i = 0; i < t.graph->nnodes; i++)
+        if (t.graph->nodes[i].op->state)
+            attr[i][TB_ATTR_BATCH_STATISTICS] = TB_STATISTICS_FROZEN;
+    TB_OKAY(T, tb_plan_forward(T->ctx, &t.run));
+    TB_OKAY(T, tb_trial_check(&t, &a));
+    TB_CHECK(T, a.tangent < 1e-12 && a.backward < 1e-12 && a.largest > 0.1);
+    TB_CHECK(T, a.difference < 1e-7);
+    tb_trial_close(&t);
+    tb_block_destroy(T->ctx, b);
 }
 
 /* --- random blocks -------------------------------------------------------- */

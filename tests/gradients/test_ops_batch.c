@@ -16,7 +16,7 @@ static bool open_full(tb_test *T, bed *b, const char *op, size_t time,
                        .nin = 6,
                        .in = {STREAM(width), VECTOR(width), VECTOR(width),
                               VECTOR(width), VECTOR(width), STREAM(1)},
-                       .attr = {eps, statistics}};
+                       .attr = {eps, 0, statistics}};
     if (!bed_open(T, b, &v, TB_F64))
         return false;
     bed_set_all(b, b->x[1], width, 1);

@@ -14,7 +14,8 @@ typedef struct golden {
     char op[WORD];
     double in[TB_OP_INPUTS][NUMBERS_MAX], grad[TB_OP_INPUTS][NUMBERS_MAX];
     double out[NUMBERS_MAX], gout[NUMBERS_MAX];
-    bool has_grad[TB_OP_INPUTS];
+    double state[TB_OP_INPUTS][NUMBERS_MAX];
+    bool has_grad[TB_OP_INPUTS], has_state[TB_OP_INPUTS];
 } golden;
 
 /* --- reading ------------------------------------------------------------ */
@@ -79,6 +80,15 @@ static bool read_grad(FILE *f, golden *g)
     return read_numbers(f, g->grad[i]) > 0;
 }
 
+static bool read_state(FILE *f, golden *g)
+{
+    int i;
+    if (fscanf(f, "%d ", &i) != 1 || i < 0 || i >= g->v.nin)
+        return false;
+    g->has_state[i] = true;
+    return read_numbers(f, g->state[i]) > 0;
+}
+
 static bool read_item(FILE *f, const char *word, golden *g)
 {
     if (word[0] == '#')
@@ -92,6 +102,8 @@ static bool read_item(FILE *f, const char *word, golden *g)
         return read_in(f, g);
     if (tb_streq(word, "grad"))
         return read_grad(f, g);
+    if (tb_streq(word, "state"))
+        return read_state(f, g);
     double *to = tb_streq(word, "out")    ? g->out
                  : tb_streq(word, "gout") ? g->gout
                                           : NULL;
@@ -140,6 +152,19 @@ static void near_golden(tb_test *T, const bed *b, const void *got,
     }
 }
 
+/* Running statistics after the step. */
+static void compare_state(tb_test *T, const golden *g, bed *b)
+{
+    tb_opcall c = b->c;
+    for (int i = 0; i < c.nin; i++)
+        c.state[i] = b->x[i];
+    if (b->op->update)
+        b->op->update(&c);
+    for (int i = 0; i < c.nin; i++)
+        if (g->has_state[i])
+            near_golden(T, b, b->x[i], g->state[i], b->n[i]);
+}
+
 static void compare(tb_test *T, const golden *g, tb_dtype type)
 {
     bed b;
@@ -154,6 +179,7 @@ static void compare(tb_test *T, const golden *g, tb_dtype type)
         if (bed_moves(&b, i))
             near_golden(T, &b, b.g[i], g->grad[i], b.n[i]);
     }
+    compare_state(T, g, &b);
 }
 
 static bool is_golden(const char *name)

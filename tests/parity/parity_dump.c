@@ -18,6 +18,7 @@ typedef struct dump {
     tb_model *m;
     size_t batch, time;
     uint64_t seed;
+    bool quiet; /* running statistics, as in use; else training's first step */
     void *grads;
     int32_t *ids; /* tokens, then targets */
     double *wide, loss;
@@ -61,7 +62,9 @@ static bool set_other(dump *d, const char *key, const char *value)
             *rows[i].to = (int)strtol(value, NULL, 10);
             return true;
         }
-    if (tb_streq(key, "eps"))
+    if (tb_streq(key, "quiet"))
+        d->quiet = true;
+    else if (tb_streq(key, "eps"))
         d->s.eps = strtod(value, NULL);
     else if (tb_streq(key, "norm"))
         d->s.norm = value;
@@ -168,11 +171,16 @@ static tb_status compute(dump *d)
 {
     TB_TRY(draw(d));
     silence(d);
+    if (d->quiet)
+        tb_model_quiet(d->m);
+    else
+        tb_model_step(d->m, 1);
     TB_TRY(tb_model_bind(d->m, d->batch, d->time, TB_PASS_BWD));
     const tb_batch batch = {.tokens = d->ids,
                             .targets = d->ids + d->batch * d->time};
     TB_TRY(tb_model_forward(d->m, &batch, &d->loss));
-    return tb_model_backward(d->m, &batch, d->grads);
+    TB_TRY(tb_model_backward(d->m, &batch, d->grads));
+    return tb_model_update(d->m, &batch);
 }
 
 static tb_status fill_ref(dump *d, tb_safetensors_writer *w)
@@ -201,6 +209,7 @@ static tb_status run(dump *d, const char *out, const char *text, tb_dtype type)
         nudge(d, &d->m->views[i]);
     TB_TRY(save(d, out, "params", fill_params));
     TB_TRY(compute(d));
+    TB_TRY(save(d, out, "after", fill_params)); /* running statistics moved */
     return save(d, out, "ref", fill_ref);
 }
 

@@ -431,11 +431,38 @@ TB_TEST(kind_of_norm)
     option.norm = "groupnorm";
     gr_refused(T, "x = norm(x)", &option, GR_LAYER,
                "norm: got groupnorm, wanted one of layernorm rmsnorm scalenorm "
-               "l2norm dyt derf");
-    refused(T, "x = batchnorm(x + F(x))",
-            "1:5: batchnorm: cannot be computed yet\n"
-            "    x = batchnorm(x + F(x))\n"
+               "l2norm batchnorm powernorm dyt derf");
+    refused(T, "x = norm(x, momentum=0.2)",
+            "1:13: norm: unknown option momentum, wanted eps eps_mode variance "
+            "unbiased groups\n"
+            "    x = norm(x, momentum=0.2)\n"
+            "                ^");
+    refused(T, "x = batchnorm(x, momentum=0)",
+            "1:27: momentum: got 0, wanted 0 < momentum <= 1\n"
+            "    x = batchnorm(x, momentum=0)\n"
+            "                              ^");
+    refused(T, "x = batchnorm(x, warmup=1)",
+            "1:18: batchnorm: unknown option warmup, wanted eps eps_mode "
+            "momentum keep\n"
+            "    x = batchnorm(x, warmup=1)\n"
+            "                     ^");
+    refused(T, "x = powernorm(x, warmup=-1)",
+            "1:25: warmup: got -1, wanted 0 or more steps\n"
+            "    x = powernorm(x, warmup=-1)\n"
+            "                            ^");
+    refused(T, "x = batchnorm(x, eps_mode=clamp)",
+            "1:5: batchnorm: its eps can be inside, outside, dtype or none\n"
+            "    x = batchnorm(x, eps_mode=clamp)\n"
             "        ^");
+    refused(T, "x = batchnorm(x, keep=x)",
+            "1:5: batchnorm: its mask must be a stream of width 1\n"
+            "    x = batchnorm(x, keep=x)\n"
+            "        ^");
+    option.norm = "powernorm";
+    gr_refused(T, "x = norm(x, groups=2)", &option, GR_LAYER,
+               "1:13: groups: powernorm takes no such option\n"
+               "    x = norm(x, groups=2)\n"
+               "                ^");
     refused(T, "x = dyt(x, eps=1)",
             "1:12: eps: dyt takes no options\n"
             "    x = dyt(x, eps=1)\n"

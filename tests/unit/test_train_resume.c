@@ -71,6 +71,36 @@ TB_TEST(interrupted_and_resumed)
     same_folders(T, dir, part);
 }
 
+/* Running statistics are part of the state; powernorm's warm-up ends in the
+ * part that is resumed, and its backward differs from then on. */
+TB_TEST(running_statistics_resume)
+{
+    static const char *const text =
+        "x = x + batchnorm(F(powernorm(x, warmup=6)))\nfinal: x = batchnorm(x)";
+    static const char *const later =
+        "x = x + batchnorm(F(powernorm(x, warmup=7)))\nfinal: x = batchnorm(x)";
+    char dir[1024], part[1024];
+    snprintf(dir, sizeof dir, "%s", tmp_path("running-whole"));
+    snprintf(part, sizeof part, "%s", tmp_path("running-part"));
+    help_log whole = {0}, one = {.stop_at = 5}, two = {0}, other = {0};
+    tb_train_result r;
+    tb_train_spec spec = help_spec(help_text("rhyme.txt", 20), dir);
+    spec.settings.dropout = 0.1;
+    TB_CHECK(T, help_train(T, text, &spec, &whole, &r, NULL, 0) == TB_OK);
+    spec.out = NULL;
+    TB_CHECK(T, help_train(T, later, &spec, &other, &r, NULL, 0) == TB_OK);
+    TB_SAME(T, other.loss + 1, whole.loss + 1, 6 * sizeof(double));
+    TB_CHECK(T, other.loss[7] != whole.loss[7]);
+    spec.out = part;
+    TB_CHECK(T,
+             help_train(T, text, &spec, &one, &r, NULL, 0) == TB_INTERRUPTED);
+    spec = resume_spec(part);
+    TB_CHECK(T, help_train(T, NULL, &spec, &two, &r, NULL, 0) == TB_OK);
+    TB_CHECK(T, two.first == 6);
+    TB_SAME(T, two.loss + 6, whole.loss + 6, 5 * sizeof(double));
+    same_folders(T, dir, part);
+}
+
 /* What kill -9 leaves is the folder as it was at the last save. */
 static const char *killed_copy;
 static tb_test *killed_test;
