@@ -250,7 +250,7 @@ tb_status tb_build_param(tb_builder *b, const char *base, const char *suffix,
 tb_status tb_build_keep(tb_builder *b, bool of_memory, int *node)
 {
     int *known = &b->keep[of_memory];
-    const char *name = of_memory ? "memory_keep" : "keep";
+    const char *name = of_memory ? "memory.keep" : "x.keep";
     if (b->sizes->s.padding && *known < 0) {
         TB_TRY(tb_build_leaf(b, &tb_op_input, name,
                              (tb_shape){TB_SHAPE_STREAM, 1, 1}, (tb_dim){0, 1},

@@ -142,8 +142,8 @@ bool tb_section_serves(const tb_block *b, const tb_section *s,
 /** tb_graph_layer - the graph of block l (1..N): the first block section that
  * serves the stack and whose condition holds. Inputs: "x" (and further streams
  * by name), in a decoder with an encoder "memory", and with padding, where
- * something attends, "keep" [B,T,1] and "memory_keep" [B,S,1]: 1 for a token, 0
- * for padding. Output "x" and the further streams. Two layers with the same
+ * something attends, "x.keep" [B,T,1] and "memory.keep" [B,S,1]: 1 for a token,
+ * 0 for padding. Output "x" and the further streams. Two layers with the same
  * section have the same graph; *section tells which. Everything lives in
  * `arena`. */
 tb_status tb_graph_layer(tb_ctx *ctx, tb_arena *arena, const tb_block *b,

@@ -44,7 +44,9 @@ static const size_t *input_times(const tb_model *m, tb_bound *b,
     size_t n = (size_t)p->graph->ninputs;
     size_t *time = tb_arena_alloc(&b->arena, (n + 1) * sizeof *time);
     for (size_t i = 0; time && i < n; i++)
-        time[i] = b->time[p->in[i] >= 0 ? m->values[p->in[i]].time : p->time];
+        time[i] = b->time[p->in[i] >= 0 ? m->values[p->in[i]].time
+                          : p->in[i] == TB_AT_SOURCE_KEEP ? TB_TIME_SOURCE
+                                                          : p->time];
     return time;
 }
 
@@ -149,6 +151,9 @@ static tb_status place_all(const tb_model *m, tb_bound *b, tb_slab *s)
     b->one = tb_slab_take(s, 1, tb_dtype_size(m->dtype));
     b->no_targets =
         tb_slab_take(s, b->batch * b->time[TB_TIME_TARGET], sizeof(int32_t));
+    for (size_t t = 0; t < TB_TIME_CLASSES && m->sizes.s.padding; t++)
+        b->keep[t] =
+            tb_slab_take(s, b->batch * b->time[t], tb_dtype_size(m->dtype));
     if (s->overflow)
         return TB_FAIL(m->ctx, TB_ERR_MEMORY,
                        "a batch of %zu x %zu needs more than can be addressed",
@@ -189,17 +194,18 @@ static tb_status check_sizes(const tb_model *m, size_t batch, size_t time)
 }
 
 /* Plans and tables, and in *bytes what the buffers will take. */
-static tb_status prepare(tb_model *m, size_t batch, size_t time,
+static tb_status prepare(tb_model *m, size_t batch, size_t time, size_t source,
                          unsigned passes, tb_bound **out)
 {
     TB_TRY(check_sizes(m, batch, time));
+    TB_TRY(check_sizes(m, batch, source));
     tb_bound *b = tb_alloc(m->ctx, 1, sizeof *b);
     if (!b)
         return TB_ERR_MEMORY;
     tb_arena_init(&b->arena, m->ctx);
     b->batch = batch;
-    for (size_t t = 0; t < TB_TIME_CLASSES; t++)
-        b->time[t] = time;
+    b->time[TB_TIME_TARGET] = time;
+    b->time[TB_TIME_SOURCE] = source;
     b->passes = passes;
     tb_slab measure = {NULL, 0, false};
     tb_status s;
@@ -232,10 +238,11 @@ static tb_status place_and_wire(tb_model *m, tb_bound *b)
     return TB_OK;
 }
 
-tb_status tb_model_bind(tb_model *m, size_t batch, size_t time, unsigned passes)
+tb_status tb_model_bind_source(tb_model *m, size_t batch, size_t time,
+                               size_t source, unsigned passes)
 {
     tb_bound *b;
-    TB_TRY(prepare(m, batch, time, passes, &b));
+    TB_TRY(prepare(m, batch, time, source, passes, &b));
     tb_bound_destroy(m->ctx, m->bound); /* first: both need not fit */
     m->bound = NULL;
     tb_status s = place_and_wire(m, b);
@@ -246,11 +253,16 @@ tb_status tb_model_bind(tb_model *m, size_t batch, size_t time, unsigned passes)
     return s;
 }
 
+tb_status tb_model_bind(tb_model *m, size_t batch, size_t time, unsigned passes)
+{
+    return tb_model_bind_source(m, batch, time, time, passes);
+}
+
 tb_status tb_model_memory(tb_model *m, size_t batch, size_t time,
                           unsigned passes, size_t *bytes)
 {
     tb_bound *b;
-    TB_TRY(prepare(m, batch, time, passes, &b));
+    TB_TRY(prepare(m, batch, time, time, passes, &b));
     *bytes = b->bytes;
     tb_bound_destroy(m->ctx, b);
     return TB_OK;

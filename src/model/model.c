@@ -61,14 +61,26 @@ static bool same_shape(tb_shape a, tb_shape b)
     return a.kind == b.kind && a.width == b.width && a.height == b.height;
 }
 
+/* Layers have their scope before the name; of two stacks the other parts have
+ * their side, but for what the model has once. */
+static const char *view_name(tb_model *m, const tb_part *p, const tb_param *q)
+{
+    static const char *const sides[] = {
+        [TB_SIDE_DECODER] = "decoder.", [TB_SIDE_ENCODER] = "encoder."};
+    bool both = m->sizes.s.stack == TB_STACKS_BOTH;
+    if (p->layer)
+        return tb_arena_printf(&m->arena, "%s.%s", p->scope, q->name);
+    return both && !q->shared
+               ? tb_arena_printf(&m->arena, "%s%s", sides[p->side], q->name)
+               : q->name;
+}
+
 /* The view of one param: new, or the embedding's for a head tied to it. Any
  * other name met twice is two weights that only read alike. */
 static tb_status view_of(tb_model *m, tb_owner *owners, tb_part *p, int i)
 {
     const tb_param *q = &p->graph->params[i];
-    const char *name =
-        p->layer ? tb_arena_printf(&m->arena, "%s.%s", p->scope, q->name)
-                 : q->name;
+    const char *name = view_name(m, p, q);
     if (!name)
         return TB_ERR_MEMORY;
     size_t *slot = index_slot(m, name);
@@ -145,9 +157,6 @@ static tb_status build(tb_model *m, const tb_settings *given)
 {
     TB_TRY(tb_sizes_resolve(m->ctx, m->block, given, &m->sizes));
     TB_TRY(own_strings(m));
-    if (m->sizes.s.stack == TB_STACKS_BOTH)
-        return TB_FAIL(m->ctx, TB_ERR_ARG,
-                       "stack: encoder-decoder cannot be had yet");
     TB_TRY(tb_parts_build(m));
     return build_views(m);
 }

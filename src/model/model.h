@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A language model: parts in running order (stem, N blocks, tail) joined by
- * the values they make. All parameters are one flat aligned buffer with a
+/* A language model: parts in running order (stem, N blocks, tail; of two
+ * stacks first the encoder's stem, blocks and final) joined by the values they
+ * make. All parameters are one flat aligned buffer with a
  * table of named views; gradients and optimizer state are laid out the same
  * way. */
 #ifndef TB_MODEL_MODEL_H
@@ -27,6 +28,8 @@ typedef enum tb_part_role {
     TB_PART_TAIL   /* final: -> head -> loss */
 } tb_part_role;
 
+/** Of two stacks, the one with the head or the one under it; a single stack is
+ * on the first. */
 typedef enum tb_side { TB_SIDE_DECODER, TB_SIDE_ENCODER, TB_SIDES } tb_side;
 
 typedef struct tb_model {
@@ -86,7 +89,8 @@ tb_part_role tb_model_role(const tb_model *m, size_t p);
 tb_side tb_model_side(const tb_model *m, size_t p);
 /** tb_model_layer - l of its side, from 1; 0: no layer. */
 size_t tb_model_layer(const tb_model *m, size_t p);
-/** tb_model_scope - "stem", "layers.0", ..., "tail". */
+/** tb_model_scope - "stem", "layers.0", ..., "tail"; of two stacks
+ * "encoder.layers.0" and so on. */
 const char *tb_model_scope(const tb_model *m, size_t p);
 /** tb_model_part_view - the view of the i-th param of its graph. */
 const tb_view *tb_model_part_view(const tb_model *m, size_t p, size_t i);
@@ -113,6 +117,10 @@ size_t tb_model_out_value(const tb_model *m, size_t p, size_t o);
  * layer. TB_ERR_ARG if time is longer than the context. */
 tb_status tb_model_bind(tb_model *m, size_t batch, size_t time,
                         unsigned passes);
+/** tb_model_bind_source - the same where the encoder's rows have `source`
+ * tokens; tb_model_bind: as many as the decoder's. */
+tb_status tb_model_bind_source(tb_model *m, size_t batch, size_t time,
+                               size_t source, unsigned passes);
 /** tb_model_memory - bytes of that allocation, before it is made. */
 tb_status tb_model_memory(tb_model *m, size_t batch, size_t time,
                           unsigned passes, size_t *bytes);
@@ -124,6 +132,13 @@ typedef struct tb_batch {
     const int32_t *tokens, *targets; /* [B,T]; targets < 0: not counted; NULL:
                                         no loss wanted */
     uint64_t seed, step;             /* dropout's randomness */
+    const int32_t *source; /* [B,S]: what the encoder of TB_STACKS_BOTH reads;
+                              NULL in a single stack */
+    /* of models with settings.padding: 1 a token, 0 padding, which attention
+     * does not see; NULL: no padding. A padded position computes like any
+     * other, so its target must be < 0 */
+    const unsigned char *keep;        /* [B,T], of tokens */
+    const unsigned char *source_keep; /* [B,S] */
 } tb_batch;
 
 /** tb_model_forward - logits and, if targets, mean loss (natural log); `loss`

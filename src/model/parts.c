@@ -30,74 +30,138 @@ static tb_status add_part(tb_model *m, tb_part part)
     return p->scope ? part_tables(m, p) : TB_ERR_MEMORY;
 }
 
-static tb_status add_stem(tb_model *m)
+/* One stack of the model while its parts are added. */
+typedef struct tower {
+    tb_side side;
+    tb_stack stack;
+    const char *prefix; /* of scopes: "encoder.", or "" in a single stack */
+} tower;
+
+static tb_part part_of(tb_model *m, const tower *s, tb_part_role role,
+                       const tb_graph *g)
+{
+    return (tb_part){.graph = g,
+                     .kind = m->nkinds++,
+                     .role = role,
+                     .side = s->side,
+                     .time = s->side == TB_SIDE_ENCODER ? TB_TIME_SOURCE
+                                                        : TB_TIME_TARGET};
+}
+
+static tb_status add_stem(tb_model *m, const tower *s)
 {
     tb_graph *g;
-    TB_TRY(tb_graph_stem(m->ctx, &m->arena, m->block, &m->sizes,
-                         tb_sizes_top(&m->sizes), &g));
-    return add_part(m, (tb_part){.graph = g,
-                                 .kind = m->nkinds++,
-                                 .role = TB_PART_STEM,
-                                 .scope = "stem"});
+    TB_TRY(tb_graph_stem(m->ctx, &m->arena, m->block, &m->sizes, s->stack, &g));
+    tb_part p = part_of(m, s, TB_PART_STEM, g);
+    p.scope = tb_arena_printf(&m->arena, "%sstem", s->prefix);
+    return add_part(m, p);
 }
 
-/* A graph that layers of one section share. */
+/* A part that layers of one section share but for l. */
 typedef struct shared {
-    tb_graph *graph;
-    size_t kind;
+    bool made;
+    tb_part part;
 } shared;
 
-static tb_status add_layer(tb_model *m, size_t l, shared *by_section)
+static tb_status add_layer(tb_model *m, const tower *s, size_t l,
+                           shared *by_section)
 {
     int section;
-    TB_TRY(tb_graph_section(m->ctx, m->block, &m->sizes,
-                            tb_sizes_top(&m->sizes), l, &section));
-    shared *s = &by_section[section];
-    if (!s->graph) {
-        TB_TRY(tb_graph_layer(m->ctx, &m->arena, m->block, &m->sizes,
-                              tb_sizes_top(&m->sizes), l, &s->graph));
-        s->kind = m->nkinds++;
+    TB_TRY(
+        tb_graph_section(m->ctx, m->block, &m->sizes, s->stack, l, &section));
+    shared *same = &by_section[section];
+    if (!same->made) {
+        tb_graph *g;
+        TB_TRY(tb_graph_layer(m->ctx, &m->arena, m->block, &m->sizes, s->stack,
+                              l, &g));
+        *same = (shared){true, part_of(m, s, TB_PART_LAYER, g)};
     }
-    return add_part(
-        m, (tb_part){.graph = s->graph,
-                     .kind = s->kind,
-                     .role = TB_PART_LAYER,
-                     .layer = l,
-                     .scope = tb_arena_printf(&m->arena, "layers.%zu", l - 1)});
+    tb_part p = same->part;
+    p.layer = l;
+    p.scope = tb_arena_printf(&m->arena, "%slayers.%zu", s->prefix, l - 1);
+    return add_part(m, p);
 }
 
-static tb_status add_layers(tb_model *m)
+static bool reads_memory(const tb_graph *g)
+{
+    for (int i = 0; i < g->nnodes; i++)
+        for (int j = 0; j < g->nodes[i].nin; j++) {
+            const tb_node *n = &g->nodes[g->nodes[i].in[j]];
+            if (n->op == &tb_op_input && tb_streq(n->name, "memory"))
+                return true;
+        }
+    return false;
+}
+
+/* An encoder that nothing reads is a mistake: blocks that name attn and ffn
+ * leave cross out. */
+static tb_status check_memory(tb_model *m, const tower *s, const shared *all)
+{
+    const tb_section *first = NULL;
+    for (int i = 0; i < m->block->nsections; i++) {
+        if (!all[i].made)
+            continue;
+        first = first ? first : &m->block->sections[i];
+        if (reads_memory(all[i].part.graph))
+            return TB_OK;
+    }
+    if (s->stack != TB_STACK_CROSS || !first)
+        return TB_OK;
+    return tb_block_fail(m->ctx, m->block, first->pos,
+                         "no decoder block reads the encoder: call cross(...), "
+                         "or F for all three sublayers");
+}
+
+static tb_status add_layers(tb_model *m, const tower *s)
 {
     size_t n = (size_t)m->block->nsections + 1;
     shared *by_section = tb_arena_alloc(&m->arena, n * sizeof *by_section);
     if (!by_section)
         return TB_ERR_MEMORY;
-    for (size_t l = 1; l <= m->sizes.s.depth; l++)
-        TB_TRY(add_layer(m, l, by_section));
-    return TB_OK;
+    for (size_t l = 1; l <= tb_sizes_depth(&m->sizes, s->stack); l++)
+        TB_TRY(add_layer(m, s, l, by_section));
+    return check_memory(m, s, by_section);
 }
 
-static tb_status add_tail(tb_model *m)
+/* The encoder under a decoder: what it puts out is the memory. */
+static tb_status add_encoder(tb_model *m)
 {
+    static const tower s = {TB_SIDE_ENCODER, TB_STACK_ENCODER, "encoder."};
     tb_graph *g;
+    TB_TRY(add_stem(m, &s));
+    TB_TRY(add_layers(m, &s));
+    TB_TRY(tb_graph_memory(m->ctx, &m->arena, m->block, &m->sizes, &g));
+    tb_part p = part_of(m, &s, TB_PART_FINAL, g);
+    p.scope = "encoder.final";
+    return add_part(m, p);
+}
+
+static tb_status add_top(tb_model *m)
+{
+    bool both = m->sizes.s.stack == TB_STACKS_BOTH;
+    const tower s = {TB_SIDE_DECODER, tb_sizes_top(&m->sizes),
+                     both ? "decoder." : ""};
+    tb_graph *g;
+    TB_TRY(add_stem(m, &s));
+    TB_TRY(add_layers(m, &s));
     TB_TRY(tb_graph_tail(m->ctx, &m->arena, m->block, &m->sizes, &g));
-    return add_part(m, (tb_part){.graph = g,
-                                 .kind = m->nkinds++,
-                                 .role = TB_PART_TAIL,
-                                 .scope = "tail"});
+    tb_part p = part_of(m, &s, TB_PART_TAIL, g);
+    p.scope = "tail";
+    return add_part(m, p);
 }
 
 static tb_status build_graphs(tb_model *m)
 {
-    size_t depth = m->sizes.s.depth;
-    if (depth > SIZE_MAX / sizeof *m->parts - 2)
-        return TB_FAIL(m->ctx, TB_ERR_ARG, "depth: %zu is too large", depth);
-    m->parts = tb_arena_alloc(&m->arena, (depth + 2) * sizeof *m->parts);
+    bool both = m->sizes.s.stack == TB_STACKS_BOTH;
+    size_t N = m->sizes.s.depth, M = both ? m->sizes.s.decoder_depth : 0, n;
+    if (!tb_add(N, M, &n) || n > SIZE_MAX / sizeof *m->parts - 4)
+        return TB_FAIL(m->ctx, TB_ERR_ARG, "depth: %zu is too large", N);
+    m->parts = tb_arena_alloc(&m->arena, (n + 4) * sizeof *m->parts);
     if (!m->parts)
         return TB_ERR_MEMORY;
-    TB_TRY(add_stem(m));
-    TB_TRY(add_layers(m));
-    return add_tail(m);
+    if (both)
+        TB_TRY(add_encoder(m));
+    return add_top(m);
 }
 
 /* --- names --------------------------------------------------------------- */
@@ -131,15 +195,24 @@ static void set_name(names *all, const char *name, size_t value)
 
 /* --- values -------------------------------------------------------------- */
 
-static bool data_input(const char *name, int *at)
+/* What a batch gives, by the name that an input has on a side. A name with a
+ * dot is no stream's. */
+static bool data_input(tb_side side, const tb_node *n, int *at)
 {
     static const struct {
         const char *name;
-        int at;
-    } data[] = {{"tokens", TB_AT_TOKENS}, {"targets", TB_AT_TARGETS}};
+        int at[TB_SIDES]; /* 0: not on this side */
+    } data[] = {
+        {"tokens", {TB_AT_TOKENS, TB_AT_SOURCE}},
+        {"targets", {TB_AT_TARGETS, 0}},
+        {"x.keep", {TB_AT_KEEP, TB_AT_SOURCE_KEEP}},
+        {"memory.keep", {TB_AT_SOURCE_KEEP, 0}},
+    };
+    bool tokens = n->shape.kind == TB_SHAPE_TOKENS;
     for (size_t i = 0; i < TB_LEN(data); i++)
-        if (tb_streq(name, data[i].name)) {
-            *at = data[i].at;
+        if (tb_streq(n->name, data[i].name) && data[i].at[side] &&
+            (tokens || strchr(n->name, '.'))) {
+            *at = data[i].at[side];
             return true;
         }
     return false;
@@ -149,7 +222,7 @@ static tb_status join_input(tb_model *m, const names *all, size_t part, int i)
 {
     tb_part *p = &m->parts[part];
     const tb_node *n = &p->graph->nodes[p->graph->inputs[i]];
-    if (n->shape.kind == TB_SHAPE_TOKENS && data_input(n->name, &p->in[i]))
+    if (data_input(p->side, n, &p->in[i]))
         return TB_OK;
     const known *k = find_name(all, n->name);
     if (!k)
@@ -217,6 +290,8 @@ static tb_status join_parts(tb_model *m)
             TB_TRY(join_input(m, side, p, i));
         for (int o = 0; o < g->noutputs; o++)
             make_output(m, side, p, o);
+        if (m->parts[p].role == TB_PART_FINAL)
+            set_name(&all[TB_SIDE_DECODER], "memory", m->parts[p].out[0]);
     }
     find_results(m);
     return TB_OK;

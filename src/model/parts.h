@@ -16,9 +16,14 @@ typedef enum tb_time {
     TB_TIME_CLASSES
 } tb_time;
 
-/** Data of the caller's batch, where an input is no value of another part.
- * data.c has a row for each. */
-enum { TB_AT_TOKENS = -1, TB_AT_TARGETS = -2 };
+/** Data of the caller's batch, where an input is no value of another part. */
+enum {
+    TB_AT_TOKENS = -1,
+    TB_AT_TARGETS = -2,
+    TB_AT_SOURCE = -3,
+    TB_AT_KEEP = -4,
+    TB_AT_SOURCE_KEEP = -5
+};
 
 /** One step of the model, in running order. */
 typedef struct tb_part {
@@ -148,6 +153,7 @@ typedef struct tb_bound {
     bool *adds;
     void *work, *one;
     int32_t *no_targets;
+    void *keep[TB_TIME_CLASSES]; /* masks of padding, as the plans read them */
     bool ran;
 } tb_bound;
 

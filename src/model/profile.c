@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Start values by profiling: Admin (Liu L. et al. 2020, arXiv:2004.08249).
- * One forward pass in training mode; a counter starts at 1. Where a sum
+ * One forward pass in training mode; a counter starts at 1, of two stacks one
+ * for each. Where a sum
  * w*x + f stands, all of w becomes the counter, then
  *
  *   counter = sqrt(Var[w*x] + Var[f])
@@ -138,6 +139,8 @@ static tb_status profile_part(tb_profile *p, size_t at)
     const tb_part *part = &p->m->parts[at];
     tb_run r;
     bool ran = false;
+    if (part->role == TB_PART_STEM)
+        p->counter = 1; /* each stack counts by itself */
     TB_TRY(tb_model_run(p->m, at, p->batch, &r));
     for (int i = 0; i < part->graph->nnodes; i++) {
         int param = profiled_at(p->m, part, i);
@@ -179,7 +182,7 @@ static tb_status run_pass(tb_profile *p, int last, size_t batch, size_t time)
 tb_status tb_model_profile(tb_model *m, const tb_batch *b, size_t batch,
                            size_t time)
 {
-    tb_profile p = {.m = m, .batch = b, .counter = 1};
+    tb_profile p = {.m = m, .batch = b};
     int last = last_profiled(m);
     return last < 0 ? TB_OK : run_pass(&p, last, batch, time);
 }
@@ -190,12 +193,13 @@ tb_status tb_model_profile_random(tb_model *m, uint64_t seed)
     if (last_profiled(m) < 0)
         return TB_OK;
     tb_rng r = tb_rng_make(seed, "profile");
-    int32_t *tokens = tb_alloc(m->ctx, time, sizeof *tokens);
+    int32_t *tokens = tb_alloc(m->ctx, 2 * time, sizeof *tokens);
     if (!tokens)
         return TB_ERR_MEMORY;
-    for (size_t i = 0; i < time; i++)
+    for (size_t i = 0; i < 2 * time; i++) /* the second half: the source */
         tokens[i] = (int32_t)tb_rng_below(r, i, m->sizes.s.vocab);
-    const tb_batch batch = {.tokens = tokens, .seed = seed};
+    const tb_batch batch = {
+        .tokens = tokens, .seed = seed, .source = tokens + time};
     tb_status s = tb_model_profile(m, &batch, 1, time);
     tb_free(m->ctx, tokens);
     return s;

@@ -13,10 +13,10 @@ static tb_status need_bound(const tb_model *m)
 
 /* Ids from `many` on would be read beyond the table. */
 static tb_status check_ids(tb_model *m, const char *what, const int32_t *ids,
-                           size_t many, bool may_be_absent)
+                           tb_time time, size_t many, bool may_be_absent)
 {
     const tb_bound *b = m->bound;
-    size_t n = b->batch * b->time[TB_TIME_TARGET];
+    size_t n = b->batch * b->time[time];
     for (size_t i = 0; ids && i < n; i++) {
         bool absent = ids[i] < 0 && may_be_absent;
         if (!absent && (ids[i] < 0 || (size_t)ids[i] >= many))
@@ -27,17 +27,55 @@ static tb_status check_ids(tb_model *m, const char *what, const int32_t *ids,
     return TB_OK;
 }
 
+static tb_status check_batch(tb_model *m, const tb_batch *b)
+{
+    const tb_settings *s = &m->sizes.s;
+    bool both = s->stack == TB_STACKS_BOTH;
+    if (!b->source != !both)
+        return TB_FAIL(m->ctx, TB_ERR_ARG, "source: got %s, wanted %s",
+                       b->source ? "tokens" : "none",
+                       both ? "what the encoder reads"
+                            : "none: the model has no encoder of its own");
+    if ((b->keep || b->source_keep) && !s->padding)
+        return TB_FAIL(m->ctx, TB_ERR_ARG,
+                       "keep: the model was made without padding");
+    TB_TRY(check_ids(m, "source", b->source, TB_TIME_SOURCE, s->vocab, false));
+    TB_TRY(check_ids(m, "tokens", b->tokens, TB_TIME_TARGET, s->vocab, false));
+    return check_ids(m, "targets", b->targets, TB_TIME_TARGET,
+                     tb_settings_outputs(s), true);
+}
+
+/* The mask as numbers of the model's type. */
+static const void *mask_of(tb_model *m, tb_time time, const unsigned char *keep)
+{
+    tb_bound *b = m->bound;
+    for (size_t i = 0; i < b->batch * b->time[time]; i++)
+        tb_elem_set(m->dtype, b->keep[time], i, !keep || keep[i]);
+    return b->keep[time];
+}
+
+static const void *data_at(tb_model *m, int at, const tb_batch *batch)
+{
+    switch (at) {
+    case TB_AT_TOKENS:
+        return batch->tokens;
+    case TB_AT_SOURCE:
+        return batch->source;
+    case TB_AT_KEEP:
+        return mask_of(m, TB_TIME_TARGET, batch->keep);
+    case TB_AT_SOURCE_KEEP:
+        return mask_of(m, TB_TIME_SOURCE, batch->source_keep);
+    default:
+        return batch->targets ? batch->targets : m->bound->no_targets;
+    }
+}
+
 static void set_data(tb_model *m, size_t p, const tb_batch *batch)
 {
     const tb_part *part = &m->parts[p];
-    tb_bound *b = m->bound;
-    for (int i = 0; i < part->graph->ninputs; i++) {
-        if (part->in[i] == TB_AT_TOKENS)
-            b->io[p].inputs[i] = batch->tokens;
-        else if (part->in[i] == TB_AT_TARGETS)
-            b->io[p].inputs[i] =
-                batch->targets ? batch->targets : b->no_targets;
-    }
+    for (int i = 0; i < part->graph->ninputs; i++)
+        if (part->in[i] < 0)
+            m->bound->io[p].inputs[i] = data_at(m, part->in[i], batch);
 }
 
 tb_status tb_model_run(tb_model *m, size_t p, const tb_batch *batch,
@@ -63,10 +101,7 @@ tb_status tb_model_run(tb_model *m, size_t p, const tb_batch *batch,
 tb_status tb_model_forward(tb_model *m, const tb_batch *batch, double *loss)
 {
     TB_TRY(need_bound(m));
-    const tb_settings *s = &m->sizes.s;
-    TB_TRY(check_ids(m, "tokens", batch->tokens, s->vocab, false));
-    TB_TRY(
-        check_ids(m, "targets", batch->targets, tb_settings_outputs(s), true));
+    TB_TRY(check_batch(m, batch));
     m->bound->ran = false;
     for (size_t p = 0; p < m->nparts; p++) {
         tb_run r;

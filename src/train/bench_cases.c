@@ -199,7 +199,8 @@ static tb_status run_step(tb_bench_job *j)
     double loss;
     tb_update u;
     size_t step = ++j->step;
-    const tb_batch b = {j->ids, j->targets, 1, step};
+    const tb_batch b = {
+        .tokens = j->ids, .targets = j->targets, .seed = 1, .step = step};
     tb_corpus_batch(j->corpus, 1, step, 0, j->batch, j->ids, j->targets);
     TB_TRY(tb_model_forward(j->model, &b, &loss));
     TB_TRY(tb_model_backward(j->model, &b, j->optimizer->grads));

@@ -118,7 +118,10 @@ static tb_status learn(loop *l)
     tb_trainer *t = l->t;
     const tb_train_spec *s = &t->spec;
     size_t step = l->step.step;
-    const tb_batch b = {t->tokens, t->targets, s->seed, step};
+    const tb_batch b = {.tokens = t->tokens,
+                        .targets = t->targets,
+                        .seed = s->seed,
+                        .step = step};
     const tb_adam adam = adam_of(s);
     tb_corpus_batch(t->corpus, s->seed, step, 0, s->batch, t->tokens,
                     t->targets);

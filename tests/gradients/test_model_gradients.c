@@ -48,7 +48,8 @@ static tb_status set_up(tb_test *T, const char *what, const tb_settings *s,
         u->tokens[i] = (int32_t)(tb_test_uniform(T) * VOCAB);
         u->targets[i] = i % 4 == 3 ? -1 : (int32_t)(tb_test_uniform(T) * VOCAB);
     }
-    u->batch = (tb_batch){u->tokens, u->targets, 9, 3};
+    u->batch = (tb_batch){
+        .tokens = u->tokens, .targets = u->targets, .seed = 9, .step = 3};
     u->grads = tb_alloc(T->ctx, u->m->nelements, sizeof *u->grads);
     return u->grads ? TB_OK : TB_ERR_MEMORY;
 }

@@ -234,12 +234,12 @@ TB_TEST(attention_does_not_see_padding)
     tb_settings s = two_stacks(2, 2);
     mask_of(T, &s, GR_LAYER, 0, "none");
     s.padding = true;
-    mask_of(T, &s, GR_LAYER, 0, "keep");
-    mask_of(T, &s, GR_LAYER, 1, "memory_keep");
-    mask_of(T, &s, GR_ENCODER_LAYER, 0, "keep");
+    mask_of(T, &s, GR_LAYER, 0, "x.keep");
+    mask_of(T, &s, GR_LAYER, 1, "memory.keep");
+    mask_of(T, &s, GR_ENCODER_LAYER, 0, "x.keep");
     s.stack = TB_STACKS_DECODER;
     s.decoder_depth = 0;
-    mask_of(T, &s, GR_LAYER, 0, "keep");
+    mask_of(T, &s, GR_LAYER, 0, "x.keep");
 }
 
 /* --- init: and lint --------------------------------------------------------

@@ -145,7 +145,7 @@ TB_TEST(a_step_allocates_nothing)
     TB_OKAY(T, tb_model_bind(m, 2, 6, TB_PASS_BWD));
     void *g = tb_alloc(T->ctx, m->nelements, sizeof(float));
     TB_REQUIRE(T, g != NULL);
-    tb_batch batch = {ids, ids, 0, 0};
+    tb_batch batch = {.tokens = ids, .targets = ids};
     TB_OKAY(T, tb_model_forward(m, &batch, &loss)); /* threads start once */
     TB_OKAY(T, tb_model_backward(m, &batch, g));
     tb_ctx_fail_alloc_at(T->ctx, 1);
@@ -173,7 +173,7 @@ TB_TEST(kept_or_not)
     for (int keep = 0; keep < 2; keep++) {
         unsigned passes = keep ? TB_PASS_BWD | TB_PASS_KEEP : 0;
         double loss;
-        tb_batch batch = {ids, ids, 0, 0};
+        tb_batch batch = {.tokens = ids, .targets = ids};
         TB_OKAY(T, tb_model_memory(m, 2, 6, passes, &bytes[keep]));
         TB_OKAY(T, tb_model_bind(m, 2, 6, passes));
         TB_CHECK(T, bytes[keep] == m->bound->bytes);
@@ -246,7 +246,7 @@ TB_TEST(rebinding)
     tb_model *m = make(T, b, &s);
     TB_REQUIRE(T, m != NULL);
     TB_OKAY(T, tb_model_init(m, 1));
-    tb_batch batch = {ids, NULL, 0, 0};
+    tb_batch batch = {.tokens = ids, .targets = NULL};
     TB_OKAY(T, tb_model_bind(m, 2, 6, 0));
     TB_OKAY(T, tb_model_forward(m, &batch, NULL));
     memcpy(all, tb_model_logits(m), sizeof all);
@@ -269,7 +269,7 @@ TB_TEST(refused)
     TB_OKAY(T, tb_block_load(T->ctx, "pre-ln", &b));
     tb_model *m = make(T, b, &s);
     TB_REQUIRE(T, m != NULL);
-    tb_batch batch = {wild, wild, 0, 0};
+    tb_batch batch = {.tokens = wild, .targets = wild};
     TB_FAILS(T, tb_model_forward(m, &batch, &loss), TB_ERR_ARG, "not bound");
     TB_FAILS(T, tb_model_bind(m, 2, 7, 0), TB_ERR_ARG, "6 positions");
     TB_FAILS(T, tb_model_bind(m, 0, 6, 0), TB_ERR_ARG, "0 x 6");
@@ -298,7 +298,7 @@ TB_TEST(first_nonfinite)
     TB_REQUIRE(T, m != NULL);
     TB_OKAY(T, tb_model_init(m, 1));
     TB_OKAY(T, tb_model_bind(m, 2, 6, TB_PASS_KEEP));
-    tb_batch batch = {ids, ids, 0, 0};
+    tb_batch batch = {.tokens = ids, .targets = ids};
     TB_OKAY(T, tb_model_forward(m, &batch, &loss));
     TB_CHECK(T, tb_model_first_nonfinite(m) == NULL && tb_isfinite(loss));
     static const char *const at[] = {"head.weight", "layers.1.ffn.up.bias",

@@ -385,7 +385,7 @@ TB_TEST(untrained_loss)
             TB_OKAY(T, open_pair(T, "post-ln", &s, f64 ? TB_F64 : TB_F32, &p));
             TB_OKAY(T, tb_model_init(p.m, 1));
             TB_OKAY(T, tb_model_bind(p.m, 1, 6, 0));
-            tb_batch batch = {ids, ids, 0, 0};
+            tb_batch batch = {.tokens = ids, .targets = ids};
             TB_OKAY(T, tb_model_forward(p.m, &batch, &loss));
             TB_NEAR(T, loss, rows[i].loss, 1e-7);
             close_pair(T, &p);
