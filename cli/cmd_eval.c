@@ -179,6 +179,11 @@ static int report(tb_ctx *ctx, const tb_eval_result *r, bool json)
                 "%s\n",
                 r->nonfinite_rows, r->nonfinite_rows == 1 ? "" : "s",
                 r->first_row, r->first_op ? r->first_op : "input");
+    if (r->empty_rows)
+        fprintf(stderr,
+                "tollbooth: %zu row%s of attention may see nothing and get "
+                "zeros\n",
+                r->empty_rows, r->empty_rows == 1 ? "" : "s");
     if (!json) {
         result_text(r);
         return finish(code);

@@ -67,6 +67,7 @@ typedef struct tb_eval_result {
     /* Non-finite numbers are a result, not an error: how many rows of y hold
      * one, and the first operation (in the order of evaluation) that made one
      * in the first such row. */
+    size_t empty_rows; /* of attention, that a mask lets see nothing: zeros */
     size_t nonfinite_rows;
     size_t first_row;     /* from 1; 0: none */
     const char *first_op; /* "layernorm"; NULL: it came in with the input */

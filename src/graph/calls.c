@@ -550,6 +550,30 @@ static tb_status call_weight(tb_builder *b, const tb_expr *e, tb_val *out)
     return node_value(out, node);
 }
 
+/* keep=m or hide=m in eval: 1 - m of what is hidden. -1: neither stands. */
+static tb_status mha_own_mask(tb_builder *b, const tb_expr *e, int *mask)
+{
+    const tb_expr *keep = option(e, "keep"), *hide = option(e, "hide");
+    tb_attr flip[TB_OP_ATTRS] = {{0}};
+    int hidden;
+    *mask = -1;
+    if (!keep && !hide)
+        return TB_OK;
+    if (!b->eval)
+        return tb_build_fail(b, (keep ? keep : hide)->pos,
+                             "mha: a mask of one's own is for eval; in a "
+                             "stack --mask and padding say what is seen");
+    if (keep && hide)
+        return tb_build_fail(b, hide->pos,
+                             "mha: got both keep and hide, wanted one");
+    if (keep)
+        return tb_build_value(b, keep, mask);
+    TB_TRY(tb_build_value(b, hide, &hidden));
+    flip[TB_ATTR_AFFINE_SCALE].value = -1;
+    flip[TB_ATTR_AFFINE_OFFSET].value = 1;
+    return tb_build_node(b, &tb_op_affine, &hidden, 1, flip, hide->pos, mask);
+}
+
 /* Keys and values are of one length; a memory has no order with the queries;
  * padding is not seen. */
 static tb_status mha_mask(tb_builder *b, const tb_expr *e, int in[4], int *nin,
@@ -562,7 +586,9 @@ static tb_status mha_mask(tb_builder *b, const tb_expr *e, int in[4], int *nin,
                              "mha: keys and values must both be memory's, or "
                              "neither");
     causal->value = b->causal && memory == nodes[in[0]].of_memory;
-    TB_TRY(tb_build_keep(b, memory, &in[3]));
+    TB_TRY(mha_own_mask(b, e, &in[3]));
+    if (!b->eval)
+        TB_TRY(tb_build_keep(b, memory, &in[3]));
     *nin = in[3] < 0 ? 3 : 4;
     return TB_OK;
 }
@@ -855,7 +881,7 @@ static const call_row by_name[] = {
     {"powernorm", call_norm, 1, 1,
      "eps eps_mode momentum back_momentum warmup keep"},
     {"rope", call_rope, 1, 1, "base"},
-    {"mha", call_mha, 3, 3, "scale"},
+    {"mha", call_mha, 3, 3, "scale keep hide"},
     {"mix", call_mix, 2, TB_OP_INPUTS, "row"},
     {"dot", call_dot, 2, 2, ""},
     {"vector", call_learned, 1, 1, "size"},

@@ -79,6 +79,36 @@ static void find_nonfinite(const tb_eval_state *s, tb_eval_result *r)
     }
 }
 
+/* --- attention to nothing ------------------------------------------------ */
+
+static bool sees(const tb_eval_state *s, const tb_node *n, const void *mask,
+                 size_t b, size_t i, size_t j)
+{
+    bool causal = s->run.attr[n - s->graph->nodes][TB_ATTR_ATTN_CAUSAL] != 0;
+    bool keys = mask && s->graph->nodes[n->in[3]].shape.width == 1;
+    size_t row = b * s->time + (keys ? j : i),
+           at = keys ? row : row * s->time + j;
+    return (!causal || j <= i) &&
+           (!mask || tb_elem_get(s->dtype, mask, at) > 0);
+}
+
+static void count_empty_rows(const tb_eval_state *s, tb_eval_result *r)
+{
+    for (int k = 0; k < s->graph->nnodes; k++) {
+        const tb_node *n = &s->graph->nodes[k];
+        if (n->op != &tb_op_mha || n->nin < 4)
+            continue; /* without a mask every row sees itself */
+        const void *mask = tb_plan_value(&s->run, n->in[3]);
+        for (size_t i = 0; i < s->batch * s->time; i++) {
+            size_t j = 0;
+            while (j < s->time &&
+                   !sees(s, n, mask, i / s->time, i % s->time, j))
+                j++;
+            r->empty_rows += j == s->time;
+        }
+    }
+}
+
 /* --- gradients ----------------------------------------------------------- */
 
 tb_status tb_eval_back(tb_eval_state *s)
@@ -241,6 +271,7 @@ static tb_status evaluate(tb_eval_state *s, tb_eval_owner *w)
     TB_TRY(give_y(s, w));
     find_nonfinite(s, &w->result);
     TB_TRY(give_statistics(s, w));
+    count_empty_rows(s, &w->result);
     if (e->cotangent)
         TB_TRY(give_grads(s, w));
     if (e->jacobian)

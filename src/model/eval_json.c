@@ -36,6 +36,8 @@ void tb_eval_json(const tb_eval_result *r, tb_json *j, const char *key)
             value_json(j, r->statistics[i].name, &r->statistics[i]);
         tb_json_end(j);
     }
+    if (r->empty_rows)
+        tb_json_int(j, "empty_rows", (int64_t)r->empty_rows);
     if (r->nonfinite_rows)
         nonfinite_json(j, r);
     tb_json_end(j);

@@ -103,6 +103,7 @@ def json_eval(t):
         ["attn(x)", "--set", "x=[1,2]", "--set", "attn.o=[[1,2],[3,4]]", "--grad",
          "[1,2]", "--jacobian", "x", "--blocks"],
         ["batchnorm(x)", "--set", "x=[[1,2],[3,5]]"],
+        ["mha(x, x, x, hide=m)", "--set", "x=[[1],[2]]", "--set", "m=[[1],[1]]"],
         ["norm(x)", "--set", 'x=[[1,"nan"],[3,5]]', "--grad", "[[1,2],[3,4]]"])]
     compare_with(t, "eval", objects)
 
