@@ -198,7 +198,9 @@ TB_TEST(memory_in_many_places)
                 "decoder: n = norm(x)\n x = x + attn(n) + cross(n) + ffn(n)\n"
                 "decoder final: x = norm(x)",
                 &s);
-    check_model(T, "m = norm(memory)\nx = x + mha(x, m, m)\nx = x + F(norm(x))",
+    check_model(T,
+                "decoder: m = norm(memory); x = x + mha(x, m, m); x = x + "
+                "F(norm(x))\nblock: x = x + F(norm(x))",
                 &s);
 }
 
