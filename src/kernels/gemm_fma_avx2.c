@@ -11,6 +11,9 @@
 
 #    define KERN_VEC_BYTES 32
 #    define GEMM_MR        6
+#    define GEMM_KC        384
+#    define GEMM_MC_BYTES  2112
+#    define GEMM_NC_BYTES  512
 
 #    define REAL_BITS 32
 #    include "kernels/kern_real.h"

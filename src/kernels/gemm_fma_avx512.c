@@ -11,6 +11,9 @@
 
 #    define KERN_VEC_BYTES 64
 #    define GEMM_MR        12
+#    define GEMM_KC        384
+#    define GEMM_MC_BYTES  2112
+#    define GEMM_NC_BYTES  512
 
 #    define REAL_BITS 32
 #    include "kernels/kern_real.h"

@@ -4,9 +4,8 @@
 #include "kernels/kern_tables.h"
 #include "threads/threads.h"
 
-/* A part is at least this many rows and columns (one packed block), and there
- * should be about this many parts to share. */
-enum { PART_ROWS = 128, PART_COLS = 64, PARTS = 16 };
+/* A part is at least this many rows and columns. */
+enum { PART_ROWS = 48, PART_COLS = 64 };
 
 void tb_gemm_ref(const tb_gemm_args *g)
 {
@@ -41,17 +40,31 @@ static void run_part(void *arg, size_t chunk)
     grid->part(grid->g, part);
 }
 
+/* The grid of `parts` that copies least: each of its columns of parts copies
+ * all of A, each of its rows all of B. The bits do not depend on it. */
+static void choose_grid(const tb_gemm_args *g, int threads, tb_gemm_grid *grid)
+{
+    size_t parts = threads > 1 ? 2 * (size_t)threads : 1;
+    double best = 0;
+    for (size_t rows = 1; rows <= parts; rows++) {
+        size_t cols = parts / rows;
+        double cost = (double)cols * (double)g->m + (double)rows * (double)g->n;
+        if (rows * cols < parts || rows > tb_chunks(g->m, PART_ROWS) ||
+            cols > tb_chunks(g->n, PART_COLS) || (best > 0 && cost >= best))
+            continue;
+        best = cost;
+        grid->rows = rows;
+        grid->cols = cols;
+    }
+}
+
 void tb_gemm_own(const tb_ctx *ctx, const tb_gemm_args *g)
 {
     tb_gemm_grid grid = {.g = g, .rows = 1, .cols = 1};
     grid.part = tb_gemm_part_get(tb_ctx_isa_limit(ctx), g->dtype,
                                  !tb_ctx_is_exact(ctx));
     /* below this (about 10 us of work) waking threads costs more */
-    if ((double)g->m * (double)g->n * (double)g->k > 300e3) {
-        grid.rows = tb_chunks(g->m, PART_ROWS);
-        size_t most = tb_chunks(g->n, PART_COLS);
-        size_t wanted = (PARTS + grid.rows - 1) / grid.rows;
-        grid.cols = most < wanted ? most : wanted;
-    }
+    if ((double)g->m * (double)g->n * (double)g->k > 300e3)
+        choose_grid(g, tb_threads_count(ctx), &grid);
     tb_parallel(ctx, grid.rows * grid.cols, run_part, &grid);
 }
