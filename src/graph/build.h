@@ -88,9 +88,11 @@ typedef struct tb_builder {
     int nmarks, cap_marks;
 } tb_builder;
 
-/** x after a statement or repeat: node and regions made so far. */
+/** x, and every stream, after a statement or repeat, and regions made so
+ * far. */
 typedef struct tb_mark {
     int node, regions;
+    int *streams; /* per input of the graph its node now, -1: no stream */
 } tb_mark;
 
 /** Arguments of a definition while its body is expanded. */
@@ -177,8 +179,12 @@ bool tb_declares(const tb_expr *e);
 tb_status tb_build_declare(tb_builder *b, const char *name, const tb_expr *e);
 
 /* boundaries (boundary.c) */
-tb_status tb_build_mark(tb_builder *b, int node);
+/** tb_build_mark - the streams as they are now. */
+tb_status tb_build_mark(tb_builder *b);
 tb_status tb_build_boundaries(tb_builder *b, int in, int out);
+/** tb_build_cuts - after the boundaries: g->streams and g->cuts, of every
+ * output that has an input of its name. */
+tb_status tb_build_cuts(tb_builder *b);
 tb_status tb_build_output(tb_builder *b, const char *name, int node);
 
 #define TB_GROW(b, field, count, cap, type)                                    \

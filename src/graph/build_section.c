@@ -99,6 +99,14 @@ static tb_status values(tb_builder *b, const tb_expr *e)
     return TB_OK;
 }
 
+static bool is_stream(const tb_builder *b, const char *name)
+{
+    bool found = tb_streq(name, "x");
+    for (int i = 0; i < b->g->ninputs && !b->eval; i++)
+        found = found || tb_streq(b->g->nodes[b->g->inputs[i]].name, name);
+    return found;
+}
+
 static tb_status statement(tb_builder *b, const tb_stmt *s)
 {
     tb_val v;
@@ -111,8 +119,8 @@ static tb_status statement(tb_builder *b, const tb_stmt *s)
         return values(b, s->value);
     TB_TRY(tb_build_expr(b, s->value, &v));
     TB_TRY(assign(b, s, &v));
-    if (!b->sub && tb_streq(s->name, "x") && v.kind == TB_VAL_NODE)
-        return tb_build_mark(b, v.node);
+    if (!b->sub && v.kind == TB_VAL_NODE && is_stream(b, s->name))
+        return tb_build_mark(b);
     return TB_OK;
 }
 
@@ -129,9 +137,7 @@ static tb_status repeat(tb_builder *b, const tb_section *s)
         b->k++;
         for (int j = 0; j < n; j++)
             TB_TRY(statement(b, &s->stmts[j]));
-        tb_binding *x = tb_scope_find(&b->scope, "x");
-        if (x && x->is_value && x->val.kind == TB_VAL_NODE)
-            TB_TRY(tb_build_mark(b, x->val.node));
+        TB_TRY(tb_build_mark(b));
     }
     b->sub = NULL;
     b->sub_is_f = false;

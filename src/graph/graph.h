@@ -84,6 +84,14 @@ typedef struct tb_boundary {
     int first_region, nregions;
 } tb_boundary;
 
+/** Nodes, one per stream, that together every path from the streams in to the
+ * streams out passes. Cut 0 holds the streams in, the last the streams out;
+ * a graph of one stream has the nodes of its boundaries. */
+typedef struct tb_cut {
+    const int *nodes;
+    const char *name; /* sublayers since the cut before, as in tb_boundary */
+} tb_cut;
+
 typedef struct tb_output {
     const char *name; /* "x", "logits", "loss", or "" for eval's value */
     int node;
@@ -99,7 +107,12 @@ typedef struct tb_graph {
     tb_boundary *boundaries; /* single-stream graphs; else in and out only */
     int *inputs;             /* node indices of leaves that data enters by */
     tb_output *outputs;
+    int nstreams, ncuts; /* at most TB_STREAMS_MOST streams stand in cuts */
+    const char **streams;
+    tb_cut *cuts;
 } tb_graph;
+
+enum { TB_STREAMS_MOST = 16 };
 
 /** Sizes the builder needs: settings with nothing unset. */
 typedef struct tb_sizes {
@@ -252,21 +265,28 @@ typedef struct tb_jx {
 typedef enum tb_jac_mode {
     TB_JAC_CLOSED, /* one symbol J_F(arg) */
     TB_JAC_OPEN,   /* down to their weights */
-    TB_JAC_SILENT  /* F = 0: gone, with their Jacobians */
+    TB_JAC_SILENT, /* F = 0: gone, with their Jacobians */
+    TB_JAC_LANE    /* everything that is cut gives nothing; values stay */
 } tb_jac_mode;
 
-/** d x_out / d x_in of a graph: one factor per step between boundaries, to
- * be multiplied last to first. */
+/** d streams out / d streams in of a graph: one matrix per step between cuts,
+ * to be multiplied last to first. Entry (i, j) of step f, what stream i out
+ * of the step takes from stream j into it, is
+ * entries[(f*nstreams + i)*nstreams + j]. */
 typedef struct tb_jacobian {
     const tb_graph *graph;
     tb_jac_mode mode;
-    int nfactors;
-    const tb_jx **factors;
+    int nfactors, nstreams;
+    const tb_jx **entries;
     const bool *silent; /* per node: its value is 0 where every F is */
 } tb_jacobian;
 
 tb_status tb_jacobian_build(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
                             tb_jac_mode mode, tb_jacobian *out);
+
+/** tb_jacobian_between - d node `to` / d node `from`, all else held. */
+tb_status tb_jacobian_between(tb_arena *arena, const tb_graph *g, int from,
+                              int to, tb_jac_mode mode, const tb_jx **out);
 
 typedef enum tb_notation {
     TB_NOTE_TEXT,
@@ -274,9 +294,32 @@ typedef enum tb_notation {
     TB_NOTE_MATHML
 } tb_notation;
 
-/** tb_jacobian_print - the product; where every step reads the same (the
- * text spells its sublayers F), one step. MathML is a whole <math> element.
- * Very long formulas end in an ellipsis. */
+/** A name that a formula uses for a longer one. */
+typedef struct tb_where {
+    const char *name, *is;
+} tb_where;
+
+/** A Jacobian in pieces, for those who lay it out themselves. */
+typedef struct tb_jac_parts {
+    int nstreams, nfactors; /* factors that are written: fewer than the
+                               Jacobian has where one stands for each */
+    const char **streams;   /* their names, in the notation */
+    const char **cells;     /* as tb_jacobian.entries, in the notation; NULL:
+                               too long, as are those before it */
+    const bool *loose;      /* per cell: brackets in a product */
+    const bool *unit;       /* per cell: it is I */
+    int nwhere;
+    tb_where *where;
+} tb_jac_parts;
+
+/** tb_jacobian_parts - strings live in `arena`. Very long formulas end in an
+ * ellipsis. */
+tb_status tb_jacobian_parts(tb_ctx *ctx, tb_arena *arena, const tb_jacobian *j,
+                            tb_notation note, tb_jac_parts *out);
+
+/** tb_jacobian_print - the product, with what its names stand for; where every
+ * step reads the same (the text spells its sublayers F), one step. Several
+ * streams give matrices: [ a, b ; c, d ]. MathML is a whole <math> element. */
 tb_status tb_jacobian_print(tb_ctx *ctx, const tb_jacobian *j, tb_notation note,
                             tb_buf *out);
 

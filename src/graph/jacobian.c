@@ -2,129 +2,61 @@
 /* The Jacobian as a formula with factors that do not commute, built node by
  * node from the op table's rules. A sublayer stays one symbol J_F(arg) unless
  * it is to be opened. */
-#include "graph/graph.h"
+#include "graph/jx.h"
+
+/** Factors that a node is asked for: its own (one per input), and what it is
+ * where it multiplies a stream. The same ones for every stream. */
+enum { OWN_FACTOR = TB_OP_INPUTS, OWN_SCALE, OWN };
 
 typedef struct maker {
     tb_arena *a;
     const tb_graph *g;
     tb_jac_mode mode;
-    const tb_jx **at; /* per node, relative to the step's x */
-    int now;          /* node whose rule is being applied */
-    int region;       /* sublayer it is in, -1: none */
-    bool wide;        /* that one reads more of x than its argument */
-    bool *silent;     /* per node: 0 where every F is */
+    const tb_jx **at;         /* per node, relative to one stream of the step */
+    const tb_jx *(*own)[OWN]; /* per node: factors made so far */
+    int now;                  /* node whose rule is being applied */
+    int region;               /* sublayer it is in, -1: none */
+    bool wide;                /* that one reads more of x than its argument */
+    bool *silent;             /* per node: 0 where every F is */
 } maker;
 
-/* Longer sums and products nest: flattening them again and again is what
- * makes a long text slow. */
-enum { FLAT_MAX = 64 };
-
-static const tb_jx zero = {.kind = TB_JX_ZERO, .node = -1};
-static const tb_jx one = {.kind = TB_JX_ONE, .node = -1};
-
-static tb_jx *leaf(maker *m, tb_jx_kind kind, const char *name, int node)
-{
-    tb_jx *x = TB_NEW(m->a, tb_jx);
-    if (x)
-        *x = (tb_jx){.kind = kind, .name = name, .node = node, .at = m->now};
-    return x;
-}
-
-static bool flattens(const tb_jx *x, tb_jx_kind kind)
-{
-    return x->kind == kind && x->n <= FLAT_MAX;
-}
-
-static const tb_jx *pair(maker *m, tb_jx_kind kind, const tb_jx *l,
-                         const tb_jx *r, signed char sign)
-{
-    const tb_jx *parts[2] = {l, r};
-    int n = 0;
-    if (!l || !r)
-        return NULL;
-    for (int i = 0; i < 2; i++)
-        n += flattens(parts[i], kind) ? parts[i]->n : 1;
-    tb_jx *x = TB_NEW(m->a, tb_jx);
-    const tb_jx **items = tb_arena_alloc(m->a, (size_t)n * sizeof *items);
-    signed char *signs = tb_arena_alloc(m->a, (size_t)n);
-    if (!x || !items || !signs)
-        return NULL;
-    *x = (tb_jx){.kind = kind, .node = -1, .items = items, .signs = signs};
-    for (int i = 0; i < 2; i++) {
-        const tb_jx *p = parts[i];
-        bool flat = flattens(p, kind);
-        for (int j = 0; j < (flat ? p->n : 1); j++) {
-            signed char s = flat ? p->signs[j] : 1;
-            items[x->n] = flat ? p->items[j] : p;
-            signs[x->n++] = i ? (signed char)(s * sign) : s;
-        }
-    }
-    return x;
-}
-
-static bool is_number(const tb_jx *x)
-{
-    return x->kind == TB_JX_COEF || x->kind == TB_JX_SCALAR;
-}
-
-/* All but the first factor of a product. */
-static const tb_jx *rest(maker *m, const tb_jx *x)
-{
-    tb_jx *r = TB_NEW(m->a, tb_jx);
-    if (x->n == 2 || !r)
-        return r ? x->items[1] : NULL;
-    *r = *x;
-    r->items++;
-    r->signs++;
-    r->n--;
-    return r;
-}
-
-/* Numbers commute: they go to the front. A number alone is written c I. */
 static const tb_jx *prod(maker *m, const tb_jx *l, const tb_jx *r)
 {
-    if (!l || !r)
-        return NULL;
-    if (l->kind == TB_JX_ZERO || r->kind == TB_JX_ZERO)
-        return &zero;
-    if (l->kind == TB_JX_ONE)
-        return r;
-    if (r->kind == TB_JX_ONE && !is_number(l))
-        return l;
-    if (r->kind == TB_JX_PROD && is_number(r->items[0]) && !is_number(l))
-        return pair(m, TB_JX_PROD, r->items[0], prod(m, l, rest(m, r)), 1);
-    return pair(m, TB_JX_PROD, l, r, 1);
-}
-
-static const tb_jx *minus_one(maker *m)
-{
-    static const tb_attr minus = {NULL, -1, NULL};
-    tb_jx *x = TB_NEW(m->a, tb_jx);
-    if (x)
-        *x = (tb_jx){.kind = TB_JX_COEF, .node = -1, .at = -1, .attr = &minus};
-    return x;
+    return tb_jx_prod(m->a, l, r);
 }
 
 static const tb_jx *sum(maker *m, const tb_jx *l, const tb_jx *r, int sign)
 {
-    if (!l || !r)
-        return NULL;
-    if (r->kind == TB_JX_ZERO)
-        return l;
-    if (l->kind == TB_JX_ZERO)
-        return sign > 0 ? r : prod(m, minus_one(m), r);
-    return pair(m, TB_JX_SUM, l, r, (signed char)sign);
+    return tb_jx_sum(m->a, l, r, sign);
+}
+
+/* A factor that node `of` keeps under `slot`. */
+static const tb_jx *keep(maker *m, int of, int slot, tb_jx made)
+{
+    const tb_jx **kept = &m->own[of][slot];
+    if (!*kept) {
+        tb_jx *x = TB_NEW(m->a, tb_jx);
+        if (x)
+            *x = made;
+        *kept = x;
+    }
+    return *kept;
+}
+
+static const tb_jx *leaf(maker *m, tb_jx_kind kind, const char *name, int node)
+{
+    return keep(
+        m, m->now, 0,
+        (tb_jx){.kind = kind, .name = name, .node = node, .at = m->now});
 }
 
 static const tb_jx *coef(maker *m, const tb_attr *attr)
 {
-    tb_jx *x = TB_NEW(m->a, tb_jx);
     if (attr->expr == NULL && attr->value == 1)
-        return &one;
-    if (x)
-        *x =
-            (tb_jx){.kind = TB_JX_COEF, .node = -1, .at = m->now, .attr = attr};
-    return x;
+        return &tb_jx_one;
+    return keep(
+        m, m->now, OWN_SCALE,
+        (tb_jx){.kind = TB_JX_COEF, .node = -1, .at = m->now, .attr = attr});
 }
 
 static bool is_zero_attr(const tb_attr *a)
@@ -160,28 +92,32 @@ static bool is_silent(const maker *m, int i)
 static const tb_jx *factor_of(maker *m, int node)
 {
     if (m->mode == TB_JAC_SILENT && m->silent[node])
-        return &zero;
+        return &tb_jx_zero;
     bool scalar = m->g->nodes[node].shape.kind == TB_SHAPE_SCALAR;
-    return leaf(m, scalar ? TB_JX_SCALAR : TB_JX_DIAG, NULL, node);
+    return keep(m, node, OWN_FACTOR,
+                (tb_jx){.kind = scalar ? TB_JX_SCALAR : TB_JX_DIAG,
+                        .node = node,
+                        .at = m->now});
 }
 
 static const tb_jx *product_rule(maker *m, const tb_node *n)
 {
     const tb_jx *l = m->at[n->in[0]], *r = m->at[n->in[1]];
-    const tb_jx *left =
-        l->kind == TB_JX_ZERO ? &zero : prod(m, factor_of(m, n->in[1]), l);
-    const tb_jx *right =
-        r->kind == TB_JX_ZERO ? &zero : prod(m, factor_of(m, n->in[0]), r);
+    const tb_jx *left = l->kind == TB_JX_ZERO
+                            ? &tb_jx_zero
+                            : prod(m, factor_of(m, n->in[1]), l);
+    const tb_jx *right = r->kind == TB_JX_ZERO
+                             ? &tb_jx_zero
+                             : prod(m, factor_of(m, n->in[0]), r);
     return sum(m, left, right, 1);
 }
 
 /* Division is by a learned scalar, which does not depend on the stream. */
 static const tb_jx *quotient_rule(maker *m, const tb_node *n)
 {
-    tb_jx *x = TB_NEW(m->a, tb_jx);
-    if (!x)
-        return NULL;
-    *x = (tb_jx){.kind = TB_JX_SCALAR, .node = n->in[1], .inverse = true};
+    const tb_jx *x =
+        keep(m, m->now, OWN_SCALE,
+             (tb_jx){.kind = TB_JX_SCALAR, .node = n->in[1], .inverse = true});
     return prod(m, x, m->at[n->in[0]]);
 }
 
@@ -189,7 +125,7 @@ static const tb_jx *quotient_rule(maker *m, const tb_node *n)
 static const tb_jx *multi(maker *m, const tb_node *n)
 {
     static const char *const input[] = {"q", "k", "v"};
-    const tb_jx *total = &zero;
+    const tb_jx *total = &tb_jx_zero;
     bool letters = n->op == &tb_op_mha;
     int count = letters ? (int)TB_LEN(input) : n->nin;
     for (int i = 0; i < count; i++) {
@@ -198,10 +134,12 @@ static const tb_jx *multi(maker *m, const tb_node *n)
                     : tb_arena_printf(m->a, "%s,%d", n->op->symbol, i + 1);
         if (!name)
             return NULL;
-        tb_jx *x = leaf(m, TB_JX_SYM, name, -1);
-        if (!x)
-            return NULL;
-        x->input = i;
+        const tb_jx *x = keep(m, m->now, i,
+                              (tb_jx){.kind = TB_JX_SYM,
+                                      .name = name,
+                                      .node = -1,
+                                      .at = m->now,
+                                      .input = i});
         total = sum(m, total, prod(m, x, m->at[n->in[i]]), 1);
     }
     return total;
@@ -211,22 +149,21 @@ static const tb_jx *multi(maker *m, const tb_node *n)
  * J_mix J(w) */
 static const tb_jx *mix_rule(maker *m, const tb_node *n)
 {
-    const tb_jx *total = &zero;
+    const tb_jx *total = &tb_jx_zero;
     int last = n->nin - 1;
     bool own = m->g->nodes[n->in[last]].shape.kind == TB_SHAPE_STREAM;
-    for (int i = 0; i < last; i++) {
-        tb_jx *x =
-            leaf(m, own ? TB_JX_TOKENS : TB_JX_SCALAR, NULL, n->in[last]);
-        if (!x)
-            return NULL;
-        x->input = i;
-        total = sum(m, total, prod(m, x, m->at[n->in[i]]), 1);
-    }
-    tb_jx *x = leaf(m, TB_JX_SYM, n->op->symbol, -1);
-    if (!x)
-        return NULL;
-    x->input = last;
-    return sum(m, total, prod(m, x, m->at[n->in[last]]), 1);
+    tb_jx made = {.node = n->in[last], .at = m->now};
+    made.kind = own ? TB_JX_TOKENS : TB_JX_SCALAR;
+    for (; made.input < last; made.input++)
+        total = sum(m, total,
+                    prod(m, keep(m, m->now, made.input, made),
+                         m->at[n->in[made.input]]),
+                    1);
+    made = (tb_jx){.kind = TB_JX_SYM, .name = n->op->symbol, .node = -1};
+    made.at = m->now;
+    made.input = last;
+    return sum(m, total,
+               prod(m, keep(m, m->now, last, made), m->at[n->in[last]]), 1);
 }
 
 static const char *weight_name(maker *m, const tb_node *n)
@@ -243,11 +180,13 @@ static const char *weight_name(maker *m, const tb_node *n)
 static const tb_jx *node_rule(maker *m, int i)
 {
     const tb_node *n = &m->g->nodes[i];
-    const tb_jx *x = n->nin ? m->at[n->in[0]] : &zero;
+    const tb_jx *x = n->nin ? m->at[n->in[0]] : &tb_jx_zero;
+    if (m->mode == TB_JAC_LANE && n->op->lane == TB_LANE_CUT)
+        return &tb_jx_zero;
     switch (n->op->jac) {
     case TB_JAC_LEAF:
     case TB_JAC_ZERO:
-        return &zero;
+        return &tb_jx_zero;
     case TB_JAC_SUM:
         return n->nin < 2 ? x : sum(m, x, m->at[n->in[1]], 1);
     case TB_JAC_DIFF:
@@ -269,15 +208,15 @@ static const tb_jx *node_rule(maker *m, int i)
     case TB_JAC_MIX:
         return mix_rule(m, n);
     }
-    return &zero;
+    return &tb_jx_zero;
 }
 
 /* A closed sublayer: one symbol at its output, nothing inside. */
 static const tb_jx *region_rule(maker *m, int i)
 {
     const tb_region *r = &m->g->regions[m->g->nodes[i].region];
-    if (i != r->out || m->mode == TB_JAC_SILENT)
-        return &zero;
+    if (i != r->out || m->mode == TB_JAC_SILENT || m->mode == TB_JAC_LANE)
+        return &tb_jx_zero;
     return prod(m, leaf(m, TB_JX_SYM, r->shown, r->in[0]), m->at[r->in[0]]);
 }
 
@@ -303,44 +242,88 @@ static bool is_closed(maker *m, int i)
         m->region = region;
         m->wide = reads_around(m, &m->g->regions[region]);
     }
-    return m->mode == TB_JAC_SILENT || !m->wide;
+    return m->mode == TB_JAC_SILENT || m->mode == TB_JAC_LANE || !m->wide;
 }
 
-/* One step; nodes before it, other than its x, do not depend on x. */
-static tb_status build_step(maker *m, int from, int to, const tb_jx **out)
+/* Nodes after `first` up to `last`, relative to `stream`; those of `held`
+ * depend on nothing. */
+static tb_status build_step(maker *m, const int *held, int nheld, int stream,
+                            int last)
 {
-    m->at[from] = &one;
-    m->silent[from] = false;
-    for (int i = from + 1; i <= to; i++) {
+    int first = held[0];
+    m->region = -1;
+    for (int i = 0; i < nheld; i++)
+        first = held[i] < first ? held[i] : first;
+    for (int i = first; i <= last; i++) {
+        bool fixed = false;
+        for (int k = 0; k < nheld; k++)
+            fixed = fixed || held[k] == i;
         m->now = i;
-        m->silent[i] = is_silent(m, i);
-        m->at[i] = is_closed(m, i) ? region_rule(m, i) : node_rule(m, i);
+        m->silent[i] = !fixed && is_silent(m, i);
+        m->at[i] = fixed             ? &tb_jx_zero
+                   : is_closed(m, i) ? region_rule(m, i)
+                                     : node_rule(m, i);
+        if (i == held[stream])
+            m->at[i] = &tb_jx_one;
         if (!m->at[i])
             return TB_ERR_MEMORY;
     }
-    *out = m->at[to];
+    return TB_OK;
+}
+
+static tb_status begin(maker *m)
+{
+    size_t n = (size_t)m->g->nnodes;
+    m->region = -1;
+    m->at = tb_arena_alloc(m->a, n * sizeof *m->at);
+    m->own = tb_arena_alloc(m->a, n * sizeof *m->own);
+    m->silent = tb_arena_alloc(m->a, n * sizeof *m->silent);
+    for (size_t i = 0; m->at && i < n; i++)
+        m->at[i] = &tb_jx_zero;
+    return m->at && m->own && m->silent ? TB_OK : TB_ERR_MEMORY;
+}
+
+static tb_status step(maker *m, int f, const tb_jx **entries)
+{
+    const tb_cut *in = &m->g->cuts[f], *out = &m->g->cuts[f + 1];
+    int n = m->g->nstreams, last = 0;
+    for (int i = 0; i < n; i++)
+        last = out->nodes[i] > last ? out->nodes[i] : last;
+    for (int j = 0; j < n; j++) {
+        TB_TRY(build_step(m, in->nodes, n, j, last));
+        for (int i = 0; i < n; i++)
+            entries[i * n + j] = m->at[out->nodes[i]];
+    }
     return TB_OK;
 }
 
 tb_status tb_jacobian_build(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
                             tb_jac_mode mode, tb_jacobian *out)
 {
-    maker m = {.a = arena, .g = g, .mode = mode, .region = -1};
-    int n = g->nboundaries - 1;
+    maker m = {.a = arena, .g = g, .mode = mode};
+    int n = g->ncuts - 1, size = g->nstreams * g->nstreams;
     (void)ctx;
-    m.at = tb_arena_alloc(arena, (size_t)g->nnodes * sizeof *m.at);
-    m.silent = tb_arena_alloc(arena, (size_t)g->nnodes * sizeof *m.silent);
-    out->factors = tb_arena_alloc(arena, (size_t)n * sizeof *out->factors);
-    if (!m.at || !m.silent || !out->factors)
+    TB_TRY(begin(&m));
+    *out = (tb_jacobian){.graph = g,
+                         .mode = mode,
+                         .nfactors = n,
+                         .nstreams = g->nstreams,
+                         .silent = m.silent};
+    out->entries =
+        tb_arena_alloc(arena, (size_t)(n * size) * sizeof *out->entries);
+    if (!out->entries)
         return TB_ERR_MEMORY;
-    out->graph = g;
-    out->mode = mode;
-    out->nfactors = n;
-    out->silent = m.silent;
-    for (int i = 0; i < g->nnodes; i++)
-        m.at[i] = &zero;
-    for (int i = 0; i < n; i++)
-        TB_TRY(build_step(&m, g->boundaries[i].node, g->boundaries[i + 1].node,
-                          &out->factors[i]));
+    for (int f = 0; f < n; f++)
+        TB_TRY(step(&m, f, out->entries + f * size));
+    return TB_OK;
+}
+
+tb_status tb_jacobian_between(tb_arena *arena, const tb_graph *g, int from,
+                              int to, tb_jac_mode mode, const tb_jx **out)
+{
+    maker m = {.a = arena, .g = g, .mode = mode};
+    TB_TRY(begin(&m));
+    TB_TRY(build_step(&m, &from, 1, 0, to > from ? to : from));
+    *out = m.at[to];
     return TB_OK;
 }

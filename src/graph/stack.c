@@ -216,7 +216,8 @@ static tb_status build_stem(tb_builder *b, const void *arg)
         TB_TRY(tb_build_section(b, stem));
     TB_TRY(stem_streams_out(b, stem ? stem->pos : (tb_pos){0, 0}));
     b->nmarks = 0;
-    return tb_build_boundaries(b, b->g->inputs[0], b->g->outputs[0].node);
+    TB_TRY(tb_build_boundaries(b, b->g->inputs[0], b->g->outputs[0].node));
+    return tb_build_cuts(b);
 }
 
 tb_status tb_graph_stem(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
@@ -298,9 +299,12 @@ static tb_status build_layer(tb_builder *b, const void *arg)
     TB_TRY(tb_build_section(b, section));
     for (int i = 0; i < streams; i++)
         TB_TRY(stream_out(b, b->g->nodes[b->g->inputs[i]].name, section->pos));
+    int marks = b->nmarks;
     if (streams > 1)
         b->nmarks = 0; /* several streams: only in and out are boundaries */
-    return tb_build_boundaries(b, b->g->inputs[0], b->g->outputs[0].node);
+    TB_TRY(tb_build_boundaries(b, b->g->inputs[0], b->g->outputs[0].node));
+    b->nmarks = marks;
+    return tb_build_cuts(b);
 }
 
 tb_status tb_graph_layer(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
@@ -353,7 +357,8 @@ static tb_status build_memory(tb_builder *b, const void *arg)
     (void)arg;
     TB_TRY(final_value(b, &top));
     TB_TRY(tb_build_output(b, "memory", top));
-    return tb_build_boundaries(b, b->g->inputs[0], top);
+    TB_TRY(tb_build_boundaries(b, b->g->inputs[0], top));
+    return tb_build_cuts(b);
 }
 
 tb_status tb_graph_memory(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
@@ -381,7 +386,8 @@ static tb_status build_tail(tb_builder *b, const void *arg)
     int loss;
     TB_TRY(tb_build_node(b, &tb_op_xent, in, 2, NULL, none, &loss));
     TB_TRY(tb_build_output(b, "loss", loss));
-    return tb_build_boundaries(b, b->g->inputs[0], top);
+    TB_TRY(tb_build_boundaries(b, b->g->inputs[0], top));
+    return tb_build_cuts(b);
 }
 
 tb_status tb_graph_tail(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
@@ -432,7 +438,8 @@ static tb_status build_eval(tb_builder *b, const void *arg)
     for (int i = 0; i < b->g->ninputs; i++)
         if (tb_streq(b->g->nodes[b->g->inputs[i]].name, "x"))
             in = b->g->inputs[i];
-    return tb_build_boundaries(b, in, b->g->outputs[0].node);
+    TB_TRY(tb_build_boundaries(b, in, b->g->outputs[0].node));
+    return tb_build_cuts(b);
 }
 
 tb_status tb_graph_eval(tb_ctx *ctx, tb_arena *arena, const tb_block *block,

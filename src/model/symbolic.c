@@ -184,13 +184,9 @@ static tb_status term(evaluation *e, const tb_jx *x, matrix *out);
 static tb_status between(evaluation *e, int from, int to, tb_jac_mode mode,
                          matrix *out)
 {
-    tb_boundary ends[2] = {{.node = from}, {.node = to}};
-    tb_graph piece = *e->s->graph;
-    tb_jacobian j;
-    piece.boundaries = ends;
-    piece.nboundaries = 2;
-    TB_TRY(tb_jacobian_build(e->s->ctx, &e->arena, &piece, mode, &j));
-    return term(e, j.factors[0], out);
+    const tb_jx *x;
+    TB_TRY(tb_jacobian_between(&e->arena, e->s->graph, from, to, mode, &x));
+    return term(e, x, out);
 }
 
 /* J_F(arg): the sublayer opened. */
@@ -342,4 +338,63 @@ tb_status tb_symbolic_between(const tb_symbolic *s, int from, int to,
     tb_status status = between(e, from, to, mode, &m);
     return end(e, status, &m, tb_symbolic_count(s, to),
                tb_symbolic_count(s, from), out);
+}
+
+/* --- several streams ------------------------------------------------------ */
+
+/* out = l r, all [n, n]; most of l is zero. */
+static void square_product(size_t n, const double *l, const double *r,
+                           double *out)
+{
+    memset(out, 0, n * n * sizeof *out);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++) {
+            double v = l[i * n + k];
+            for (size_t j = 0; v != 0 && j < n; j++)
+                out[i * n + j] += v * r[k * n + j];
+        }
+}
+
+/* Step f as one matrix; `block` is scratch of n*n. */
+static tb_status step_matrix(evaluation *e, const tb_jacobian *j, int f,
+                             size_t n, double *block, double *out)
+{
+    size_t s = (size_t)j->nstreams, width = s * n;
+    for (size_t i = 0; i < s * s; i++) {
+        matrix m;
+        TB_TRY(term(e, j->entries[(size_t)f * s * s + i], &m));
+        TB_TRY(give(e, &m, n, n, block));
+        double *to = out + i / s * n * width + i % s * n;
+        for (size_t row = 0; row < n; row++)
+            memcpy(to + row * width, block + row * n, n * sizeof *to);
+    }
+    return TB_OK;
+}
+
+static tb_status steps_product(evaluation *e, const tb_jacobian *j, size_t n,
+                               double *out)
+{
+    size_t width = (size_t)j->nstreams * n, bytes = width * width * sizeof *out;
+    matrix step, before, block;
+    TB_TRY(new_matrix(e, width, width, &step));
+    TB_TRY(new_matrix(e, width, width, &before));
+    TB_TRY(new_matrix(e, n, n, &block));
+    for (int f = 0; f < j->nfactors; f++) {
+        TB_TRY(step_matrix(e, j, f, n, block.a, f ? step.a : out));
+        if (f)
+            square_product(width, step.a, before.a, out);
+        memcpy(before.a, out, bytes);
+    }
+    return TB_OK;
+}
+
+tb_status tb_symbolic_matrix(const tb_symbolic *s, const tb_jacobian *j,
+                             size_t n, double *out)
+{
+    evaluation *e;
+    TB_TRY(begin(s, &e));
+    tb_status status = steps_product(e, j, n, out);
+    tb_arena_clear(&e->arena);
+    tb_free(s->ctx, e);
+    return status;
 }

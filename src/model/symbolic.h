@@ -33,6 +33,11 @@ tb_status tb_symbolic_term(const tb_symbolic *s, const tb_jx *x, size_t rows,
 tb_status tb_symbolic_between(const tb_symbolic *s, int from, int to,
                               tb_jac_mode mode, double *out);
 
+/** tb_symbolic_matrix - all steps of a Jacobian multiplied: out[s*n, s*n] for
+ * s streams of n elements each. */
+tb_status tb_symbolic_matrix(const tb_symbolic *s, const tb_jacobian *j,
+                             size_t n, double *out);
+
 /* --- closed formulas ------------------------------------------------------ */
 
 /** The Jacobian of `node` by its input number `input`, into j[rows, cols], all

@@ -293,70 +293,56 @@ static tb_status compare(const tb_trial *t, int from, int to,
     return TB_OK;
 }
 
-/* out = l r, all [n, n] */
-static void square_product(size_t n, const double *l, const double *r,
-                           double *out)
-{
-    memset(out, 0, n * n * sizeof *out);
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < n; k++)
-            for (size_t j = 0; j < n; j++)
-                out[i * n + j] += l[i * n + k] * r[k * n + j];
-}
-
-/* Each step, and the whole as their product: m holds a step, the product so
- * far, and the next. */
+/* Each step of one stream. */
 static tb_status check_steps(const tb_trial *t, const tb_jacobian *j, size_t n,
-                             double *m, bool closed, tb_agreement *a)
+                             double *m, tb_agreement *a)
 {
     const tb_symbolic s = tb_trial_symbolic(t);
     const tb_boundary *b = t->graph->boundaries;
-    double *step = m, *so_far = m + n * n, *next = m + 2 * n * n;
     for (int i = 0; i < j->nfactors; i++) {
-        TB_TRY(tb_symbolic_term(&s, j->factors[i], n, n, step));
-        TB_TRY(compare(t, b[i].node, b[i + 1].node, step,
-                       closed && j->nfactors == 1, a));
-        square_product(n, step, so_far, next);
-        memcpy(so_far, i ? next : step, n * n * sizeof *m);
+        TB_TRY(tb_symbolic_term(&s, j->entries[i], n, n, m));
+        TB_TRY(compare(t, b[i].node, b[i + 1].node, m, false, a));
     }
-    if (closed && j->nfactors > 1)
-        return compare(t, b[0].node, b[j->nfactors].node, so_far, true, a);
     return TB_OK;
 }
 
-static tb_status check_one_stream(const tb_trial *t, tb_arena *arena,
-                                  tb_agreement *a)
+/* The product of the steps: every stream out by every stream in. `block` is
+ * scratch of n*n. */
+static tb_status check_whole(const tb_trial *t, const tb_jacobian *j, size_t n,
+                             double *whole, double *block, bool differs,
+                             tb_agreement *a)
+{
+    const tb_symbolic s = tb_trial_symbolic(t);
+    const tb_cut *in = &t->graph->cuts[0], *out = &t->graph->cuts[j->nfactors];
+    size_t count = (size_t)j->nstreams, width = count * n;
+    TB_TRY(tb_symbolic_matrix(&s, j, n, whole));
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < count; k++) {
+            for (size_t r = 0; r < n; r++)
+                memcpy(block + r * n, whole + (i * n + r) * width + k * n,
+                       n * sizeof *block);
+            TB_TRY(compare(t, in->nodes[k], out->nodes[i], block, differs, a));
+        }
+    return TB_OK;
+}
+
+static tb_status check_all(const tb_trial *t, tb_arena *arena, tb_agreement *a)
 {
     static const tb_jac_mode modes[] = {TB_JAC_CLOSED, TB_JAC_OPEN};
     const tb_symbolic s = tb_trial_symbolic(t);
-    size_t n = tb_symbolic_count(&s, t->graph->boundaries[0].node);
-    double *m = tb_arena_alloc(arena, 3 * n * n * sizeof *m);
-    for (size_t i = 0; m && i < TB_LEN(modes); i++) {
+    size_t n = tb_symbolic_count(&s, t->graph->cuts[0].nodes[0]);
+    size_t width = n * (size_t)t->graph->nstreams;
+    double *block = tb_arena_alloc(arena, n * n * sizeof *block);
+    double *whole = tb_arena_alloc(arena, width * width * sizeof *whole);
+    if (!block || !whole)
+        return TB_ERR_MEMORY;
+    for (size_t i = 0; i < TB_LEN(modes); i++) {
         tb_jacobian j;
         TB_TRY(tb_jacobian_build(t->ctx, arena, t->graph, modes[i], &j));
-        TB_TRY(check_steps(t, &j, n, m, i == 0, a));
+        if (j.nstreams == 1)
+            TB_TRY(check_steps(t, &j, n, block, a));
+        TB_TRY(check_whole(t, &j, n, whole, block, i == 0, a));
     }
-    return m ? TB_OK : TB_ERR_MEMORY;
-}
-
-/* The block matrix of a layer with several streams. */
-static tb_status check_streams(const tb_trial *t, tb_arena *arena,
-                               tb_agreement *a)
-{
-    const tb_graph *g = t->graph;
-    const tb_symbolic s = tb_trial_symbolic(t);
-    size_t n = tb_symbolic_count(&s, g->inputs[0]);
-    double *m = tb_arena_alloc(arena, n * n * sizeof *m);
-    if (!m)
-        return TB_ERR_MEMORY;
-    for (int o = 0; o < g->noutputs; o++)
-        for (int i = 0; i < g->ninputs; i++) {
-            int from = g->inputs[i], to = g->outputs[o].node;
-            TB_TRY(tb_symbolic_between(&s, from, to, TB_JAC_OPEN, m));
-            TB_TRY(compare(t, from, to, m, false, a));
-            TB_TRY(tb_symbolic_between(&s, from, to, TB_JAC_CLOSED, m));
-            TB_TRY(compare(t, from, to, m, true, a));
-        }
     return TB_OK;
 }
 
@@ -365,8 +351,7 @@ tb_status tb_trial_check(const tb_trial *t, tb_agreement *out)
     tb_arena arena;
     *out = (tb_agreement){0};
     tb_arena_init(&arena, t->ctx);
-    tb_status s = t->graph->ninputs > 1 ? check_streams(t, &arena, out)
-                                        : check_one_stream(t, &arena, out);
+    tb_status s = check_all(t, &arena, out);
     tb_arena_clear(&arena);
     return s;
 }

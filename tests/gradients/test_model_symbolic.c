@@ -274,45 +274,45 @@ static tb_status silence(tb_test *T, const tb_trial *t, tb_silenced *z)
     return tb_plan_forward(T->ctx, &z->run);
 }
 
-/* The product of the steps' F = 0 Jacobians. */
-static tb_status silent_product(tb_test *T, const tb_trial *t, tb_silenced *z,
-                                double *out)
+/* Rows of the ordinary backward pass through the whole graph, every stream out
+ * by every stream in: out[streams*n, streams*n]. */
+static void all_rows(tb_test *T, tb_silenced *z, size_t streams, double *out)
 {
-    size_t n = z->n, bytes = n * n * sizeof(double);
-    const tb_symbolic s = {T->ctx, &z->graph, &z->run, t->time};
-    tb_jacobian j;
-    double *step = tb_arena_alloc(&z->arena, bytes);
-    double *so_far = tb_arena_alloc(&z->arena, bytes);
-    TB_TRY(tb_jacobian_build(T->ctx, &z->arena, t->graph, TB_JAC_SILENT, &j));
-    for (size_t i = 0; i < n; i++)
-        out[i * n + i] = 1;
-    for (int f = 0; f < j.nfactors; f++) {
-        memcpy(so_far, out, bytes);
-        memset(out, 0, bytes);
-        TB_TRY(tb_symbolic_term(&s, j.factors[f], n, n, step));
-        for (size_t r = 0; r < n; r++)
-            for (size_t k = 0; k < n; k++)
-                for (size_t c = 0; c < n; c++)
-                    out[r * n + c] += step[r * n + k] * so_far[k * n + c];
+    size_t n = z->n, width = streams * n;
+    double *unit = tb_arena_alloc(&z->arena, n * sizeof *unit);
+    for (size_t i = 0; i < width; i++) {
+        const void *gout[TB_STREAMS_MOST] = {NULL};
+        void *gin[TB_STREAMS_MOST];
+        tb_bwd b = {.hi = -1, .lo = -1, .gout = gout, .gin = gin};
+        for (size_t k = 0; k < streams; k++)
+            gin[k] = out + i * width + k * n;
+        gout[i / n] = unit;
+        unit[i % n] = 1;
+        TB_OKAY(T, tb_plan_backward(T->ctx, &z->run, &b));
+        unit[i % n] = 0;
     }
-    return TB_OK;
 }
 
 static void check_silent(tb_test *T, const tb_trial *t, tb_worst *w)
 {
     tb_silenced z = {0};
+    tb_jacobian j;
     double error = 0, largest = 0;
     tb_arena_init(&z.arena, T->ctx);
     z.n = tb_shape_count(t->graph->nodes[t->graph->boundaries[0].node].shape, 1,
                          t->time);
-    double *symbolic = tb_arena_alloc(&z.arena, z.n * z.n * sizeof *symbolic);
-    double *backward = tb_arena_alloc(&z.arena, z.n * z.n * sizeof *backward);
+    size_t width = z.n * (size_t)t->graph->nstreams;
+    double *symbolic = tb_arena_alloc(&z.arena, width * width * 8);
+    double *backward = tb_arena_alloc(&z.arena, width * width * 8);
     tb_status s = silence(T, t, &z);
+    const tb_symbolic at = {T->ctx, &z.graph, &z.run, t->time};
     if (s == TB_OK)
-        s = silent_product(T, t, &z, symbolic);
+        s = tb_jacobian_build(T->ctx, &z.arena, t->graph, TB_JAC_SILENT, &j);
     if (s == TB_OK)
-        backward_rows(T, &z.run, &z.graph, false, z.n, backward);
-    for (size_t i = 0; i < z.n * z.n; i++) {
+        s = tb_symbolic_matrix(&at, &j, z.n, symbolic);
+    if (s == TB_OK)
+        all_rows(T, &z, (size_t)t->graph->nstreams, backward);
+    for (size_t i = 0; i < width * width; i++) {
         worse(&error, tb_fabs(symbolic[i] - backward[i]));
         worse(&largest, tb_fabs(backward[i]));
     }

@@ -43,7 +43,9 @@ static void check(tb_test *T, const char *what, gr_say say, const char *want)
     gr_check(T, what, NULL, GR_LAYER, 1, say, want);
 }
 
-#define MHA(x)   "W_o·(J_mha,q·W_q" x " + J_mha,k·W_k" x " + J_mha,v·W_v" x ")"
+#define MHA      "W_o·(J_mha,q·W_q + J_mha,k·W_k + J_mha,v·W_v)"
+#define ATTN(x)  "o(mha(q(" x "), k(" x "), v(" x ")))"
+#define WHERE    " where x1 = "
 #define FFN(arg) "W_down·diag(gelu'(up(" arg ")))·W_up"
 
 TB_TEST(every_built_in_closed)
@@ -51,13 +53,14 @@ TB_TEST(every_built_in_closed)
     static const char pre[] = "I + J_F(LN(x))·J_LN(x)";
     static const char two[] =
         "I + J_attn(LN(x))·J_LN(x) + J_ffn(LN(x))·J_LN(x)";
+    static const char shared[] = "I + (J_attn(LN(x)) + J_ffn(LN(x)))·J_LN(x)";
     check(T, "deepnorm", closed, "J_LN(alpha·x + F(x))·(alpha·I + J_F(x))");
     check(T, "gpt-2", closed, pre);
     check(T, "layerscale", closed, "I + diag(vector)·J_F(LN(x))·J_LN(x)");
     check(T, "no-skip", closed, "J_F(x)");
     check(T, "olmo-2", closed, "I + J_RMS(F(x))·J_F(x)");
     check(T, "output-norm", closed, "I + J_RMS(F(x))·J_F(x)");
-    check(T, "parallel", closed, two);
+    check(T, "parallel", closed, shared);
     check(T, "parallel-two-norms", closed, two);
     check(T, "plain", closed, "I + J_F(x)");
     check(T, "post-ln", closed, "J_LN(x + F(x))·(I + J_F(x))");
@@ -98,22 +101,25 @@ TB_TEST(every_built_in_without_its_branches)
 
 TB_TEST(opened_down_to_the_weights)
 {
-    check(T, "plain", opened, "(I + " FFN("x1") ")·(I + " MHA("") ")");
+    check(T, "plain", opened,
+          "(I + " FFN("x1") ")·(I + " MHA ")" WHERE "x + " ATTN("x"));
     check(T, "pre-ln", opened,
-          "(I + " FFN("LN(x1)") "·J_LN(x1))·(I + " MHA("·J_LN(x)") ")");
+          "(I + " FFN("LN(x1)") "·J_LN(x1))·(I + " MHA "·J_LN(x))" WHERE
+                                "x + " ATTN("LN(x)"));
     check(T, "post-ln", opened,
           "J_LN(x1 + down(gelu(up(x1))))·(I + " FFN(
               "x1") ")·"
-                    "J_LN(x + o(mha(q(x), k(x), v(x))))·(I + " MHA("") ")");
+                    "J_LN(u)·(I + " MHA ")" WHERE "LN(u), u = x + " ATTN("x"));
     check(T, "olmo-2", opened,
           "(I + J_RMS(down(gelu(up(x1))))·" FFN(
               "x1") ")·"
-                    "(I + J_RMS(o(mha(RMS(q(x)), RMS(k(x)), v(x))))·"
+                    "(I + J_RMS(u)·"
                     "W_o·(J_mha,q·J_RMS(q(x))·W_q + J_mha,k·J_RMS(k(x))·W_k + "
-                    "J_mha,v·W_v))");
-    check(T, "rezero", opened, "(I + a·" FFN("x1") ")·(I + a·" MHA("") ")");
-    check(T, "parallel", opened,
-          "I + " MHA("·J_LN(x)") " + " FFN("LN(x)") "·J_LN(x)");
+                    "J_mha,v·W_v))" WHERE
+                    "x + RMS(u), u = o(mha(RMS(q(x)), RMS(k(x)), v(x)))");
+    check(T, "rezero", opened,
+          "(I + a·" FFN("x1") ")·(I + a·" MHA ")" WHERE "x + a·" ATTN("x"));
+    check(T, "parallel", opened, "I + (" MHA " + " FFN("LN(x)") ")·J_LN(x)");
     check(T, "ffn(x) = down(silu(gate(x))*up(x)); x = x + ffn(x)", opened,
           "I + W_down·(diag(up(x))·diag(silu'(gate(x)))·W_gate + "
           "diag(silu(gate(x)))·W_up)");
@@ -130,16 +136,17 @@ TB_TEST(hand_cases)
     check(T, "x = stop(x) + F(x)", closed, "J_F(x)");
     check(T, "x = x + attn(stop(norm(x)))", closed, "I");
     check(T, "x = x + drop(F(x), 0.1)", closed, "I + J_drop(F(x))·J_F(x)");
-    check(T, "x = x*x", closed, "diag(x) + diag(x)");
+    check(T, "x = x*x", closed, "2·diag(x)");
+    check(T, "x = x + x - 2*x + F(x)", closed, "J_F(x)");
     check(T, "w = linear(d, d); x = x + sigmoid(w(x))*F(x)", closed,
           "I + diag(F(x))·diag(sigmoid'(w(x)))·W_w + "
           "diag(sigmoid(w(x)))·J_F(x)");
     check(T, "x = x + attn(norm(x)); x = norm(x + ffn(x))", closed,
-          "J_LN(x1 + ffn(x1))·(I + J_ffn(x1))·(I + J_attn(LN(x))·J_LN(x))");
+          "J_LN(x1 + ffn(x1))·(I + J_ffn(x1))·(I + J_attn(LN(x))·J_LN(x))" WHERE
+          "x + attn(LN(x))");
     check(T, "u = norm(x + attn(x)); x = norm(x + u + ffn(u))", closed,
-          "J_LN(x + LN(x + attn(x)) + ffn(LN(x + attn(x))))·(I + "
-          "J_LN(x + attn(x))·(I + J_attn(x)) + J_ffn(LN(x + attn(x)))·"
-          "J_LN(x + attn(x))·(I + J_attn(x)))");
+          "J_LN(x + u + ffn(u))·(I + (I + J_ffn(u))·J_LN(x + attn(x))·"
+          "(I + J_attn(x))) where u = LN(x + attn(x))");
 }
 
 TB_TEST(as_latex)
@@ -158,7 +165,8 @@ TB_TEST(as_latex)
     check(T, "skip_scale = vector(1); x = skip_scale*x + ffn(x)", latex,
           "\\mathrm{diag}(\\mathrm{skip\\_scale}) + J_{\\mathrm{ffn}}(x)");
     check(T, "x = x + attn(x); x = x + ffn(x)", latex,
-          "(I + J_{\\mathrm{ffn}}(x_{1}))\\,(I + J_{\\mathrm{attn}}(x))");
+          "(I + J_{\\mathrm{ffn}}(x_{1}))\\,(I + J_{\\mathrm{attn}}(x))"
+          "\\quad\\text{where }\\ x_{1} = x + \\mathrm{attn}(x)");
 }
 
 #define MATH(alt, inner)                                                       \
