@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tollbooth eval: an equation on given numbers. */
 #include "cli.h"
-#include "tollbooth/checkpoint.h"
+#include "named.h"
 #include "tollbooth/eval.h"
 
 #include <stdio.h>
@@ -22,103 +22,6 @@ static const opt_usage usage = {
     .min = 1,
     .max = 1,
 };
-
-enum { VALUES = 64 };
-
-/** Named arrays from the command line; the names live here. */
-typedef struct named {
-    tb_array arrays[VALUES];
-    char *names[VALUES];
-    tb_eval_value values[VALUES];
-    size_t count;
-} named;
-
-static void clear(tb_ctx *ctx, named *n)
-{
-    for (size_t i = 0; i < n->count; i++) {
-        tb_array_clear(ctx, &n->arrays[i]);
-        free(n->names[i]);
-    }
-}
-
-static bool ends_with(const char *s, const char *tail)
-{
-    size_t n = strlen(s), k = strlen(tail);
-    return n > k && strcmp(s + n - k, tail) == 0;
-}
-
-/* FILE.safetensors:TENSOR, cut at the colon after the extension. */
-static char *tensor_colon(char *text)
-{
-    char *ext = strstr(text, ".safetensors:");
-    return ext ? ext + strlen(".safetensors") : NULL;
-}
-
-static tb_status read_value(tb_ctx *ctx, char *text, const char *what,
-                            tb_array *out)
-{
-    char *colon = tensor_colon(text);
-    if (ends_with(text, ".npy"))
-        return tb_npy_read(ctx, text, out);
-    if (!colon && ends_with(text, ".safetensors")) {
-        fprintf(stderr,
-                "tollbooth: %s: got %s, wanted %s:TENSOR with the tensor's "
-                "name\n",
-                what, text, text);
-        return TB_ERR_INPUT;
-    }
-    if (!colon)
-        return tb_json_parse_tensor(ctx, text, what, out);
-    *colon = '\0';
-    return tb_array_read_tensor(ctx, text, colon + 1, out);
-}
-
-static void describe(named *n, size_t i)
-{
-    tb_array *a = &n->arrays[i];
-    tb_eval_value *v = &n->values[i];
-    v->name = n->names[i];
-    v->rank = a->rank;
-    v->data = a->data;
-    for (int k = 0; k < a->rank && k < TB_EVAL_RANK; k++)
-        v->dims[k] = a->dims[k];
-}
-
-static int add(tb_ctx *ctx, named *n, const char *option, const char *item)
-{
-    char *text = strdup(item), what[100];
-    char *equals = text ? strchr(text, '=') : NULL;
-    if (!text)
-        return die(ctx, TB_ERR_MEMORY);
-    if (!equals || equals == text) {
-        free(text);
-        return usage_error("eval", "--%s: got %s, wanted NAME=VALUE", option,
-                           item);
-    }
-    *equals = '\0';
-    size_t i = n->count++;
-    n->names[i] = text;
-    snprintf(what, sizeof what, "--%s %s", option, text);
-    tb_status s = read_value(ctx, equals + 1, what, &n->arrays[i]);
-    if (s != TB_OK) /* said above where the library has nothing to say */
-        return *tb_error(ctx) ? die(ctx, s) : tb_status_exit(s);
-    if (n->arrays[i].rank > TB_EVAL_RANK) {
-        fprintf(stderr, "tollbooth: %s: got %d lists deep, wanted at most %d\n",
-                what, n->arrays[i].rank, TB_EVAL_RANK);
-        return tb_status_exit(TB_ERR_SHAPE);
-    }
-    describe(n, i);
-    return 0;
-}
-
-static int add_all(tb_ctx *ctx, named *n, const char *option,
-                   const opt_many *items)
-{
-    int code = 0;
-    for (size_t i = 0; i < items->count && code == 0; i++)
-        code = add(ctx, n, option, items->items[i]);
-    return code;
-}
 
 /* --- output ------------------------------------------------------------------
  */
@@ -255,17 +158,18 @@ int cmd_eval(tb_ctx *ctx, int argc, char **argv)
     opt_end end = opt_parse(&usage, opts, &argc, argv);
     if (end != OPT_GO)
         return end == OPT_DONE ? finish(0) : 2;
-    named sets = {.count = 0}, tangents = {.count = 0}, cot = {.count = 0};
+    named sets = {.command = "eval"}, tangents = {.command = "eval"};
+    named cot = {.command = "eval"};
     char *cotangent = NULL;
-    int code = add_all(ctx, &sets, "set", &set);
+    int code = named_add_all(ctx, &sets, "set", &set);
     if (code == 0)
-        code = add_all(ctx, &tangents, "tangent", &tangent);
+        code = named_add_all(ctx, &tangents, "tangent", &tangent);
     if (code == 0 && grad) {
         size_t n = strlen(grad) + strlen("y=") + 1;
         cotangent = malloc(n);
         if (cotangent)
             snprintf(cotangent, n, "y=%s", grad);
-        code = cotangent ? add(ctx, &cot, "grad", cotangent)
+        code = cotangent ? named_add(ctx, &cot, "grad", cotangent)
                          : die(ctx, TB_ERR_MEMORY);
     }
     e.text = argv[0];
@@ -281,9 +185,9 @@ int cmd_eval(tb_ctx *ctx, int argc, char **argv)
     tb_ctx_exact(ctx, exact);
     if (code == 0)
         code = run(ctx, &e, json);
-    clear(ctx, &sets);
-    clear(ctx, &tangents);
-    clear(ctx, &cot);
+    named_clear(ctx, &sets);
+    named_clear(ctx, &tangents);
+    named_clear(ctx, &cot);
     free(cotangent);
     return code;
 }

@@ -31,6 +31,7 @@ static const command commands[] = {
     {"score", cmd_score, "loss and perplexity of a trained model on a text",
      true},
     {"bench", cmd_bench, "how fast this machine is, case by case", true},
+    {"picture", cmd_picture, "a figure of the walkthrough, computed", false},
     {"blocks", cmd_blocks, "the blocks that are built in", false},
 };
 

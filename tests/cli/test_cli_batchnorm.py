@@ -4,12 +4,14 @@ statistics, what training keeps. Case numbers as in test_cli_eval.py."""
 
 import json
 import os
+import re
+import shlex
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from tb_cli import alone, story, test  # noqa: E402
+from tb_cli import ROOT, alone, story, test  # noqa: E402
 
 
 def column(values):
@@ -152,6 +154,40 @@ def batchnorm_explained(t):
     t.has(doc["jacobian"]["text"], "J_BN(x)")
     codes = [f["code"] for f in doc["lint"]]
     t.ok("batch-statistics-causal" in codes, codes)
+
+
+@test
+def batchnorm_document(t):
+    """Every command of docs/batchnorm.md prints what stands there."""
+    with open(os.path.join(ROOT, "docs", "batchnorm.md"), encoding="utf-8") as f:
+        text = f.read()
+    shown = re.findall(r"```\n\$ tollbooth (.*)\n((?:.*\n)*?)```\n", text)
+    t.eq(len(shown), text.count("$ tollbooth"))
+    for line, output in shown:
+        r = t.run(*shlex.split(line), env={"COLUMNS": "80"}, rc=0)
+        t.eq(r.out, output, line)
+
+
+@test
+def batchnorm_picture(t):
+    """docs/img holds the picture of the program, in both themes of one file."""
+    svg = t.run("picture", "batchnorm", "--format", "svg", rc=0).out
+    with open(os.path.join(ROOT, "docs", "img", "batchnorm.svg"),
+              encoding="utf-8") as f:
+        t.eq(f.read(), svg)
+    t.has(svg, "prefers-color-scheme", "<title", "<desc")
+    doc = t.run("picture", "batchnorm", "--json", rc=0).json()
+    bare, kept, layer = [s["y"] for s in doc["series"]]
+    t.near([bare[0], bare[3]], [-1.4142100, -0.2773497], 1e-6)
+    t.eq([kept, layer], [[bare[0]] * 5, [layer[0]] * 5])
+    for width in ("40", "80", "200"):
+        out = t.run("picture", "batchnorm", env={"COLUMNS": width}, rc=0).out
+        t.ok(max(map(len, out.splitlines())) <= int(width), out)
+    t.has(t.run("picture", "--list", rc=0).out, "batchnorm", "padding")
+    t.has(t.run("picture", "batchnrom", rc=2).err, "did you mean batchnorm")
+    t.has(t.run("picture", "batchnorm", "--set", "token=9", rc=3).err,
+          "token: got 9, wanted a whole number from 1 to 5")
+    t.has(t.run("picture", "batchnorm", "--set", "token", rc=2).err, "NAME=VALUE")
 
 
 alone(__name__)

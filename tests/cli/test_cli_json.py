@@ -133,6 +133,11 @@ def json_blocks(t):
 
 
 @test
+def json_picture(t):
+    compare_with(t, "picture", [t.run("picture", "batchnorm", "--json").json()])
+
+
+@test
 def json_flow(t):
     compare_with(t, "flow", [t.run("flow", *words, "--json").json() for words in (
         ["pre-ln", "post-ln", "no-skip", "parallel", "--depth", "2", "--width",

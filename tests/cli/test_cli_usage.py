@@ -31,6 +31,7 @@ WORKS = {
     "score": ["run", "--text", "book.txt"],
     "bench": ["norm:4x8:fwd"],
     "blocks": [],
+    "picture": ["batchnorm"],
     "export": ["--to", "pytorch", "pre-ln"],
 }
 WORKS = {c: w for c, w in WORKS.items() if c in tb_cli.commands()}
