@@ -388,11 +388,25 @@ tb_status lint_unused_setting(tb_lint *L, const lint_graph *unused)
     return TB_OK;
 }
 
+/* A section for single stacks: both roles have their own. */
+static bool for_one_stack(const tb_lint *L, const tb_section *s)
+{
+    unsigned roles = 0;
+    for (int i = 0; i < L->b->nsections; i++) {
+        const tb_section *t = &L->b->sections[i];
+        if (t->kind == s->kind && t->role)
+            roles |= tb_streq(t->role, "encoder") ? 1 : 2;
+    }
+    return L->nstacks > 1 && !s->role && roles == 3;
+}
+
 /* Blocks that a section could be of, in all stacks; SIZE_MAX: some are. */
 static size_t unused_blocks(const tb_lint *L, int section)
 {
     const tb_section *s = &L->b->sections[section];
     size_t n = 0;
+    if (for_one_stack(L, s))
+        return 0;
     for (int i = 0; i < L->nstacks; i++) {
         const lint_stack *at = &L->stacks[i];
         if (at->kind_of[section] >= 0)

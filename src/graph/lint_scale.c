@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks of constants, gates and initial weights against each other. */
+#include "graph/init_rules.h"
 #include "graph/lint.h"
 
 static const lint_factor unknown = {0, 0, 0};
@@ -196,11 +197,29 @@ static bool names_a_layer(const tb_init_rule *r)
     return false;
 }
 
+static bool of_side(const tb_init_rule *r)
+{
+    for (int i = 0; i < r->nglobs; i++)
+        if (tb_init_of_side(r->globs[i]))
+            return true;
+    return false;
+}
+
+/* A line for single stacks: later lines say the same by role. */
+static bool for_one_stack(const tb_lint *L, int rule)
+{
+    for (int i = rule + 1; i < L->b->ninit && L->nstacks > 1; i++)
+        if (of_side(&L->b->init[i]))
+            return !of_side(&L->b->init[rule]);
+    return false;
+}
+
 tb_status lint_init_overridden(tb_lint *L, const lint_graph *unused)
 {
     (void)unused;
     for (int i = 0; i < L->b->ninit && !L->extra; i++)
-        if (L->rule_hit[i] && !L->rule_won[i] && !names_a_layer(&L->b->init[i]))
+        if (L->rule_hit[i] && !L->rule_won[i] &&
+            !names_a_layer(&L->b->init[i]) && !for_one_stack(L, i))
             lint_found(L, L->b->init[i].pos);
     return TB_OK;
 }

@@ -293,6 +293,8 @@ tb_status tb_sizes_resolve(tb_ctx *ctx, const tb_block *b,
     TB_TRY(set_lines(ctx, b, true, out));
     s->heads = s->heads ? s->heads : 4;
     TB_TRY(set_lines(ctx, b, false, out));
+    if (s->classes && given->tied < 0)
+        s->tied = 0; /* a block ties the head over tokens */
     defaults(s);
     return check(ctx, s);
 }
