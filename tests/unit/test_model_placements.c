@@ -135,6 +135,116 @@ TB_TEST(t_fixup_factors)
     }
 }
 
+/* --- constants by role ---------------------------------------------------- */
+
+static tb_status open_both(tb_test *T, const char *what, size_t n, size_t m,
+                           tb_pair *p)
+{
+    tb_settings s = TB_SETTINGS_UNSET;
+    s.stack = TB_STACKS_BOTH;
+    s.depth = n;
+    s.decoder_depth = m;
+    s.width = 8;
+    s.heads = 2;
+    s.ffn = 24;
+    *p = (tb_pair){0};
+    TB_TRY(tb_block_load(T->ctx, what, &p->b));
+    return tb_model_create(T->ctx, p->b, &s, TB_F32, &p->m);
+}
+
+/* Gain of the matrices a paper scales, 1 on queries and keys; `cross` on the
+ * values and outputs of cross-attention. */
+static void role_gains(tb_test *T, const tb_model *m, const char *side,
+                       double want, double cross)
+{
+    const struct {
+        const char *name;
+        size_t in, out;
+        double gain;
+    } rows[] = {{"attn.q", 8, 8, 1},      {"attn.k", 8, 8, 1},
+                {"attn.v", 8, 8, want},   {"attn.o", 8, 8, want},
+                {"ffn.up", 8, 24, want},  {"ffn.down", 24, 8, want},
+                {"cross.q", 8, 8, 1},     {"cross.k", 8, 8, 1},
+                {"cross.v", 8, 8, cross}, {"cross.o", 8, 8, cross}};
+    size_t n = side[0] == 'd' ? TB_LEN(rows) : 6;
+    for (size_t i = 0; i < n; i++) {
+        char name[64];
+        tb_format(name, sizeof name, "%s.layers.1.%s.weight", side,
+                  rows[i].name);
+        TB_NEAR(T, start(T, m, name) / xavier(rows[i].in, rows[i].out),
+                rows[i].gain, 1e-6);
+    }
+}
+
+/* The constant on the skip of a side's blocks. */
+static double skip_of(const tb_model *m, tb_side side)
+{
+    for (size_t p = 0; p < m->nparts; p++) {
+        const tb_graph *g = tb_model_graph(m, p);
+        if (tb_model_role(m, p) != TB_PART_LAYER || tb_model_side(m, p) != side)
+            continue;
+        for (int i = 0; i < g->nnodes; i++)
+            if (g->nodes[i].op == &tb_op_affine)
+                return tb_model_attrs(m, p)[i][TB_ATTR_AFFINE_SCALE];
+    }
+    return __builtin_nan("");
+}
+
+/* C045 and placements 4.2: alpha and beta of each role. */
+TB_TEST(deepnorm_of_two_stacks)
+{
+    static const struct {
+        size_t n, m;
+        double encoder[2], decoder[2];
+    } cases[] = {
+        {6, 6, {1.4179381, 0.4969892}, {2.0597671, 0.3432945}},
+        {12, 12, {1.760878, 0.400198}, {2.449490, 0.288675}},
+        {18, 6, {1.8661115, 0.3776302}, {2.0597671, 0.3432945}},
+        {6, 18, {1.5187188, 0.4640095}, {2.7108060, 0.2608474}},
+        {24, 24, {2.186760, 0.322258}, {2.912951, 0.242746}},
+        {48, 48, {2.715644, 0.259496}, {3.464102, 0.204124}},
+        {100, 100, {3.415742, 0.206310}, {4.161791, 0.169904}},
+    };
+    for (size_t i = 0; i < TB_LEN(cases); i++) {
+        tb_pair p;
+        TB_OKAY(T, open_both(T, "deepnorm", cases[i].n, cases[i].m, &p));
+        TB_NEAR(T, skip_of(p.m, TB_SIDE_ENCODER), cases[i].encoder[0], 1e-6);
+        TB_NEAR(T, skip_of(p.m, TB_SIDE_DECODER), cases[i].decoder[0], 1e-6);
+        role_gains(T, p.m, "encoder", cases[i].encoder[1], 1);
+        role_gains(T, p.m, "decoder", cases[i].decoder[1], cases[i].decoder[1]);
+        TB_NEAR(T, start(T, p.m, "embed.token.weight"), 1, 0);
+        TB_NEAR(T, start(T, p.m, "head.weight"), xavier(8, 256), 1e-12);
+        close_pair(T, &p);
+    }
+}
+
+/* Placements 4.3 and 4.5. */
+TB_TEST(sub_ln_and_t_fixup_of_two_stacks)
+{
+    static const struct {
+        size_t depth;
+        double sub[2], fixup[2];
+    } cases[] = {
+        {6, {1.547288, 1.700109}, {0.428092, 0.368894}},
+        {12, {1.948385, 1.893018}, {0.359981, 0.310202}},
+        {24, {2.349172, 2.068010}, {0.302707, 0.260847}},
+    };
+    for (size_t i = 0; i < TB_LEN(cases); i++) {
+        size_t n = cases[i].depth;
+        tb_pair p;
+        TB_OKAY(T, open_both(T, "sub-ln", n, n, &p));
+        role_gains(T, p.m, "encoder", cases[i].sub[0], 1);
+        role_gains(T, p.m, "decoder", cases[i].sub[1], 1);
+        close_pair(T, &p);
+        TB_OKAY(T, open_both(T, "t-fixup", n, n, &p));
+        role_gains(T, p.m, "encoder", cases[i].fixup[0], 1);
+        role_gains(T, p.m, "decoder", cases[i].fixup[1], cases[i].fixup[1]);
+        TB_NEAR(T, start(T, p.m, "embed.token.weight") * tb_sqrt(8),
+                cases[i].fixup[1], 1e-6);
+        close_pair(T, &p);
+    }
+}
+
 TB_TEST(glm_130b_gain)
 {
     static const double want[] = {0.288675, 0.204124, 0.166667,
