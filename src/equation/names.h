@@ -29,6 +29,11 @@
     X(tanh, ELEMENT)                                                           \
     X(softmax, STREAM)                                                         \
     X(sum, STREAM)                                                             \
+    X(mean, STREAM)                                                            \
+    X(shift, STREAM)                                                           \
+    X(sinkhorn, STREAM)                                                        \
+    X(unit, STREAM)                                                            \
+    X(maxdiv, STREAM)                                                          \
     X(drop, STREAM)                                                            \
     X(drop_branch, STREAM)                                                     \
     X(stop, STREAM)                                                            \

@@ -101,7 +101,7 @@ static tb_dim dim_of_result(const tb_builder *b, const tb_op *op, const int *in,
 {
     if (op == &tb_op_linear && nin > 1)
         return b->g->nodes[in[1]].dim; /* a weight's dim is its out width */
-    if (op == &tb_op_dot)
+    if (op == &tb_op_dot || op == &tb_op_sum || op == &tb_op_mean)
         return (tb_dim){0, 1};
     if (op == &tb_op_concat)
         return joined_dim(b, in, nin);

@@ -682,12 +682,54 @@ static tb_status call_mix(tb_builder *b, const tb_expr *e, tb_val *out)
     return node_value(out, node);
 }
 
-static tb_status call_dot(tb_builder *b, const tb_expr *e, tb_val *out)
+/* One op of two inputs. */
+static tb_status call_pair(tb_builder *b, const tb_expr *e, tb_val *out)
 {
     int in[2], node;
     for (int i = 0; i < 2; i++)
         TB_TRY(tb_build_value(b, e->args[i].value, &in[i]));
-    TB_TRY(tb_build_node(b, &tb_op_dot, in, 2, NULL, e->pos, &node));
+    TB_TRY(tb_build_node(b, tb_op_find(e->name), in, 2, NULL, e->pos, &node));
+    return node_value(out, node);
+}
+
+/* --- ops whose options are their attributes ------------------------------ */
+
+/* What stands for an option that a call leaves out, where that is not 0. */
+static double usual(const tb_op *op, int attr)
+{
+    if (op == &tb_op_sinkhorn && attr == TB_ATTR_SINKHORN_ROUNDS)
+        return 20;
+    return op == &tb_op_maxdiv && attr == TB_ATTR_MAXDIV_TO ? 8 : 0;
+}
+
+/* The first attribute is a number, the second true or false. */
+static tb_status own_options(tb_builder *b, const tb_expr *e, const tb_op *op,
+                             tb_attr attr[TB_OP_ATTRS])
+{
+    const tb_expr *number = option(e, op->attr_name[0]);
+    int flag;
+    attr[0].value = usual(op, 0);
+    if (number)
+        TB_TRY(const_attr(b, number, op->attr_name[0], &attr[0]));
+    TB_TRY(flag_option(b, e, op->attr_name[1], 0, &flag));
+    attr[1].value = flag;
+    return TB_OK;
+}
+
+/* Sinkhorn, unit; maxdiv takes its maximum over a copy that is held constant,
+ * as stop(...) is. */
+static tb_status call_options(tb_builder *b, const tb_expr *e, tb_val *out)
+{
+    const tb_op *op = tb_op_find(e->name);
+    tb_attr attr[TB_OP_ATTRS] = {{0}};
+    int in[2], node, nin = 1;
+    TB_TRY(tb_build_value(b, e->args[0].value, &in[0]));
+    TB_TRY(own_options(b, e, op, attr));
+    if (op == &tb_op_maxdiv) {
+        TB_TRY(tb_build_node(b, &tb_op_stop, in, 1, NULL, e->pos, &in[1]));
+        nin = 2;
+    }
+    TB_TRY(tb_build_node(b, op, in, nin, attr, e->pos, &node));
     return node_value(out, node);
 }
 
@@ -883,7 +925,11 @@ static const call_row by_name[] = {
     {"rope", call_rope, 1, 1, "base"},
     {"mha", call_mha, 3, 3, "scale keep hide"},
     {"mix", call_mix, 2, TB_OP_INPUTS, "row"},
-    {"dot", call_dot, 2, 2, ""},
+    {"dot", call_pair, 2, 2, ""},
+    {"shift", call_pair, 2, 2, ""},
+    {"sinkhorn", call_options, 1, 1, "rounds columns_first"},
+    {"unit", call_options, 1, 1, "eps columns"},
+    {"maxdiv", call_options, 1, 1, "to whole"},
     {"vector", call_learned, 1, 1, "size"},
     {"matrix", call_learned, 3, 3, ""},
     {"linear", call_linear, 2, 2, "bias"},

@@ -255,7 +255,7 @@ typedef struct tb_jx {
     int at;    /* the node whose rule made this factor */
     int input; /* SYM of an op with several inputs, weights of mix: which */
     const tb_attr *attr;
-    bool inverse; /* COEF, SCALAR: 1/it */
+    bool inverse; /* COEF, SCALAR, DIAG: 1/it */
     int n;
     const struct tb_jx **items;
     const signed char *signs;

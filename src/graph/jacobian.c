@@ -82,6 +82,8 @@ static bool is_silent(const maker *m, int i)
             first = first && m->silent[n->in[j]];
         return first || m->silent[n->in[n->nin - 1]];
     }
+    if (n->op->jac == TB_JAC_QUOT)
+        return first;
     if (n->op->jac == TB_JAC_AFFINE)
         return first && is_zero_attr(&n->attr[TB_ATTR_AFFINE_OFFSET]);
     return first &&
@@ -112,13 +114,21 @@ static const tb_jx *product_rule(maker *m, const tb_node *n)
     return sum(m, left, right, 1);
 }
 
-/* Division is by a learned scalar, which does not depend on the stream. */
-static const tb_jx *quotient_rule(maker *m, const tb_node *n)
+/* y = a/b: (J(a) - diag(y) J(b)) / b. A scalar does not depend on the stream.
+ */
+static const tb_jx *quotient_rule(maker *m, int node)
 {
-    const tb_jx *x =
-        keep(m, m->now, OWN_SCALE,
-             (tb_jx){.kind = TB_JX_SCALAR, .node = n->in[1], .inverse = true});
-    return prod(m, x, m->at[n->in[0]]);
+    const tb_node *n = &m->g->nodes[node];
+    bool scalar = m->g->nodes[n->in[1]].shape.kind == TB_SHAPE_SCALAR;
+    const tb_jx *a = m->at[n->in[0]], *b = m->at[n->in[1]];
+    const tb_jx *x = keep(m, m->now, OWN_SCALE,
+                          (tb_jx){.kind = scalar ? TB_JX_SCALAR : TB_JX_DIAG,
+                                  .node = n->in[1],
+                                  .at = m->now,
+                                  .inverse = true});
+    if (b->kind != TB_JX_ZERO)
+        a = sum(m, a, prod(m, factor_of(m, node), b), -1);
+    return prod(m, x, a);
 }
 
 /* J_mha,q J(q) + J_mha,k J(k) + J_mha,v J(v); J_concat,1 J(a) + ... */
@@ -196,7 +206,7 @@ static const tb_jx *node_rule(maker *m, int i)
     case TB_JAC_PROD:
         return product_rule(m, n);
     case TB_JAC_QUOT:
-        return quotient_rule(m, n);
+        return quotient_rule(m, i);
     case TB_JAC_SYMBOL:
         return prod(m, leaf(m, TB_JX_SYM, n->op->symbol, n->in[0]), x);
     case TB_JAC_DIAG:
@@ -283,6 +293,15 @@ static tb_status begin(maker *m)
     return m->at && m->own && m->silent ? TB_OK : TB_ERR_MEMORY;
 }
 
+/* Two names of one value here: what follows is counted at the first. */
+static bool is_second(const tb_cut *cut, int stream)
+{
+    for (int i = 0; i < stream; i++)
+        if (cut->nodes[i] == cut->nodes[stream])
+            return true;
+    return false;
+}
+
 static tb_status step(maker *m, int f, const tb_jx **entries)
 {
     const tb_cut *in = &m->g->cuts[f], *out = &m->g->cuts[f + 1];
@@ -290,9 +309,11 @@ static tb_status step(maker *m, int f, const tb_jx **entries)
     for (int i = 0; i < n; i++)
         last = out->nodes[i] > last ? out->nodes[i] : last;
     for (int j = 0; j < n; j++) {
-        TB_TRY(build_step(m, in->nodes, n, j, last));
+        bool second = is_second(in, j);
+        if (!second)
+            TB_TRY(build_step(m, in->nodes, n, j, last));
         for (int i = 0; i < n; i++)
-            entries[i * n + j] = m->at[out->nodes[i]];
+            entries[i * n + j] = second ? &tb_jx_zero : m->at[out->nodes[i]];
     }
     return TB_OK;
 }

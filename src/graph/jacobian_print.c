@@ -18,7 +18,9 @@ static void slope(tb_pen *p, const tb_jx *x)
         tb_pen_put(p, "'", "'", "<mo>&#8242;</mo>");
         tb_pen_open(p);
     }
-    tb_pen_formula(p, x->node, false);
+    if (x->inverse)
+        tb_pen_put(p, "1/", "1/", "<mn>1</mn><mo>/</mo>");
+    tb_pen_formula(p, x->node, x->inverse);
     if (x->kind == TB_JX_SLOPE)
         tb_pen_close(p);
     tb_pen_close(p);

@@ -4,9 +4,9 @@
  * block names. */
 #include "graph/graph.h"
 
-static const char *const role_names[] = {
-    "matrix", "bias",      "gain",  "scalar",
-    "vector", "embedding", "table", "buffer"};
+static const char *const role_names[] = {"matrix", "bias",   "gain",
+                                         "scalar", "vector", "embedding",
+                                         "table",  "buffer"};
 
 const char *tb_role_name(tb_role r)
 {
@@ -72,7 +72,8 @@ int tb_graph_contributions(const tb_graph *g, int lo, int hi,
         if (!marks[i] || node->nin != 2 || !(sum || diff))
             continue;
         for (int j = 0; j < 2; j++)
-            if (!marks[node->in[j]] && marks[node->in[1 - j]] && n < cap)
+            if (is_stream_input(g, node, j) && !marks[node->in[j]] &&
+                marks[node->in[1 - j]] && n < cap)
                 out[n++] =
                     (tb_contribution){node->in[j], diff && j == 1 ? -1.0 : 1.0};
     }

@@ -191,6 +191,23 @@ static tb_py_text write_dot(tb_py_body *b, const tb_node *n,
         TB_PY_CALL};
 }
 
+/* --- sinkhorn, unit, maxdiv: a function and its options --------------------
+ */
+
+static tb_py_text write_options(tb_py_body *b, const tb_node *n,
+                                const tb_py_text *in)
+{
+    const char *number = tb_py_attr(b, n, &n->attr[0]).s;
+    if (n->op == &tb_op_sinkhorn && n->attr[0].expr) /* a count */
+        number = tb_py_printf(b->py, "int(%s)", number);
+    const char *flag = n->attr[1].value != 0 ? tb_py_printf(b->py, ", %s=True",
+                                                            n->op->attr_name[1])
+                                             : "";
+    return (tb_py_text){
+        tb_py_printf(b->py, "%s(%s, %s%s)", n->op->name, in[0].s, number, flag),
+        TB_PY_CALL};
+}
+
 /* --- the table ---------------------------------------------------------- */
 
 #define ITSELF(id)                                                             \
@@ -237,6 +254,7 @@ static const tb_py_row rows[] = {
     INFIX(sub, "<0 - >1", TB_PY_SUM),
     INFIX(mul, "<0 * >1", TB_PY_PRODUCT),
     INFIX(div, "<0 / >1", TB_PY_PRODUCT),
+    INFIX(shift, "<0 + >1", TB_PY_SUM),
     {.op = &tb_op_affine, .nin = 1, .nattr = 2, .write = write_affine},
     NORM(layernorm, "LayerNorm", TB_PY_USES_LAYERNORM),
     NORM(rmsnorm, "RMSNorm", TB_PY_USES_RMSNORM),
@@ -283,6 +301,23 @@ static const tb_py_row rows[] = {
      .uses = TB_PY_USES_MIX,
      .write = write_mix},
     {.op = &tb_op_dot, .nin = 2, .write = write_dot},
+    {.op = &tb_op_sinkhorn,
+     .nin = 1,
+     .nattr = 2,
+     .uses = TB_PY_USES_SINKHORN,
+     .write = write_options},
+    {.op = &tb_op_unit,
+     .nin = 1,
+     .nattr = 2,
+     .uses = TB_PY_USES_UNIT,
+     .write = write_options},
+    {.op = &tb_op_maxdiv,
+     .nin = 2,
+     .nattr = 2,
+     .uses = TB_PY_USES_MAXDIV,
+     .write = write_options},
+    CALL(sum, "@0.sum(-1, keepdim=True)", 0),
+    CALL(mean, "@0.mean(-1, keepdim=True)", 0),
     CALL(relu, "F.relu($0)", TB_PY_USES_F),
     CALL(gelu, "F.gelu($0)", TB_PY_USES_F),
     CALL(gelu_tanh, "F.gelu($0, approximate=\"tanh\")", TB_PY_USES_F),

@@ -49,7 +49,10 @@ enum {
     TB_PY_USES_MIX = 8192,
     TB_PY_USES_ONEHOT = 16384,
     TB_PY_USES_BATCHNORM = 32768,
-    TB_PY_USES_POWERNORM = 65536
+    TB_PY_USES_POWERNORM = 65536,
+    TB_PY_USES_SINKHORN = 1 << 17,
+    TB_PY_USES_UNIT = 1 << 18,
+    TB_PY_USES_MAXDIV = 1 << 19
 };
 
 /** A class already printed: equal bodies share it. */

@@ -476,6 +476,35 @@ static const char onehot_text[] =
     "    \"\"\"1 at element i, counted from 1; else 0.\"\"\"\n"
     "    w.zero_()[i - 1] = 1.0\n";
 
+static const char sinkhorn_text[] =
+    "\n\ndef sinkhorn(a, rounds, columns_first=False):\n"
+    "    \"\"\"exp(a), then rows and columns divided by their sums, `rounds` "
+    "times.\n\n"
+    "    A stream holds a square matrix for each token.\n"
+    "    \"\"\"\n"
+    "    if a.dim() == 2:\n"
+    "        y = a\n"
+    "    else:\n"
+    "        y = a.unflatten(-1, (round(a.shape[-1] ** 0.5), -1))\n"
+    "    for _ in range(rounds):\n"
+    "        for dim in (-2, -1) if columns_first else (-1, -2):\n"
+    "            y = y - y.logsumexp(dim, keepdim=True)\n"
+    "    return y.exp().reshape(a.shape)\n";
+
+static const char unit_text[] =
+    "\n\ndef unit(w, eps=0.0, columns=False):\n"
+    "    \"\"\"Rows, or columns, of length 1.\"\"\"\n"
+    "    length = w.norm(dim=0 if columns else -1, keepdim=True)\n"
+    "    return w / length.clamp(min=eps)\n";
+
+static const char maxdiv_text[] =
+    "\n\ndef maxdiv(x, to, whole=False):\n"
+    "    \"\"\"x scaled to a largest element of `to`; no gradient through "
+    "that.\"\"\"\n"
+    "    most = x.detach().abs()\n"
+    "    most = most.max() if whole else most.amax(-1, keepdim=True)\n"
+    "    return x * torch.where(most > 0, to / most, torch.ones_like(most))\n";
+
 void tb_py_helpers(tb_py *py, tb_buf *out)
 {
     bool any = (py->uses & TB_PY_USES_NORMED) != 0;
@@ -499,6 +528,12 @@ void tb_py_helpers(tb_py *py, tb_buf *out)
         tb_buf_puts(out, derf_text);
     if (py->uses & TB_PY_USES_MIX)
         tb_buf_puts(out, mix_text);
+    if (py->uses & TB_PY_USES_SINKHORN)
+        tb_buf_puts(out, sinkhorn_text);
+    if (py->uses & TB_PY_USES_UNIT)
+        tb_buf_puts(out, unit_text);
+    if (py->uses & TB_PY_USES_MAXDIV)
+        tb_buf_puts(out, maxdiv_text);
     if (py->uses & TB_PY_USES_ONEHOT)
         tb_buf_puts(out, onehot_text);
     if (py->uses & TB_PY_USES_SKIPDROP)

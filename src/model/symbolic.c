@@ -139,7 +139,8 @@ static double coefficient(const evaluation *e, const tb_jx *x)
     return x->inverse ? 1 / c : c;
 }
 
-/* diag(value): of a stream as it is, of a vector again for each token. */
+/* diag(value) or diag(1/value): of a stream as it is, of a vector again for
+ * each token. */
 static tb_status diagonal(evaluation *e, const tb_jx *x, matrix *out)
 {
     const tb_symbolic *s = e->s;
@@ -148,7 +149,7 @@ static tb_status diagonal(evaluation *e, const tb_jx *x, matrix *out)
     const double *v = tb_symbolic_value(s, x->node);
     TB_TRY(new_matrix(e, n, n, out));
     for (size_t i = 0; i < n; i++)
-        out->a[i * n + i] = v[i % count];
+        out->a[i * n + i] = x->inverse ? 1 / v[i % count] : v[i % count];
     return TB_OK;
 }
 

@@ -580,6 +580,111 @@ static void mix(const tb_symbolic *s, int node, int input, double *j)
         }
 }
 
+/* --- sum, mean: a row of ones for each token -------------------------------
+ */
+
+static void row_of_ones(const tb_symbolic *s, int node, double share, double *j)
+{
+    size_t d = width_of(s, in_of(s, node, 0));
+    for (size_t t = 0; t < s->time; t++)
+        for (size_t c = 0; c < d; c++)
+            j[t * s->time * d + t * d + c] = share;
+}
+
+static void sum(const tb_symbolic *s, int node, int input, double *j)
+{
+    (void)input;
+    row_of_ones(s, node, 1, j);
+}
+
+static void mean(const tb_symbolic *s, int node, int input, double *j)
+{
+    (void)input;
+    row_of_ones(s, node, 1 / (double)width_of(s, in_of(s, node, 0)), j);
+}
+
+/* --- maxdiv: to/max|x| held constant, over a token or all of them ----------
+ */
+
+static double max_of(const double *x, size_t n)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++)
+        most = tb_fabs(x[i]) > most ? tb_fabs(x[i]) : most;
+    return most;
+}
+
+static void maxdiv(const tb_symbolic *s, int node, int input, double *j)
+{
+    const double *attr = s->run->attr[node], *x = in_value(s, node, 0);
+    size_t d = width_of(s, node), n = s->time * d;
+    bool whole = attr[TB_ATTR_MAXDIV_WHOLE] != 0;
+    (void)input;
+    for (size_t i = 0; i < n; i++) {
+        double most = whole ? max_of(x, n) : max_of(x + i / d * d, d);
+        j[i * n + i] = most > 0 ? attr[TB_ATTR_MAXDIV_TO] / most : 1;
+    }
+}
+
+/* --- sinkhorn: from A = exp(L) on, a line over its sum c turns da into (da - a
+ * sum(da)) / c; each token has its own A ----------------------------------- */
+
+typedef struct square {
+    size_t n, ld; /* rows; elements from row to row of da */
+    double *a, *da;
+} square;
+
+/* Element k of line i. */
+static size_t place(const square *q, bool rows, size_t i, size_t k)
+{
+    return rows ? i * q->n + k : k * q->n + i;
+}
+
+static void over_sum(square *q, bool rows, size_t line)
+{
+    size_t all = q->n * q->n;
+    double c = 0;
+    for (size_t k = 0; k < q->n; k++)
+        c += q->a[place(q, rows, line, k)];
+    for (size_t k = 0; k < q->n; k++)
+        q->a[place(q, rows, line, k)] /= c;
+    for (size_t by = 0; by < all; by++) {
+        double dc = 0;
+        for (size_t k = 0; k < q->n; k++)
+            dc += q->da[place(q, rows, line, k) * q->ld + by];
+        for (size_t k = 0; k < q->n; k++) {
+            size_t e = place(q, rows, line, k);
+            double *d = &q->da[e * q->ld + by];
+            *d = (*d - q->a[e] * dc) / c;
+        }
+    }
+}
+
+static void sinkhorn_token(const double *attr, const double *l, square *q)
+{
+    size_t all = q->n * q->n, steps = 2 * (size_t)attr[TB_ATTR_SINKHORN_ROUNDS];
+    bool columns_first = attr[TB_ATTR_SINKHORN_COLUMNS] != 0;
+    for (size_t i = 0; i < all; i++)
+        q->a[i] = q->da[i * q->ld + i] = tb_exp(l[i]);
+    for (size_t s = 0; s < steps; s++)
+        for (size_t i = 0; i < q->n; i++)
+            over_sum(q, (s % 2 == 0) != columns_first, i);
+}
+
+static void sinkhorn(const tb_symbolic *s, int node, int input, double *j)
+{
+    double a[64 * 64]; /* the op takes no more */
+    size_t all = width_of(s, node);
+    square q = {1, s->time * all, a, j};
+    (void)input;
+    while (q.n * q.n < all)
+        q.n++;
+    for (size_t t = 0; t < s->time; t++) {
+        q.da = j + t * all * q.ld + t * all;
+        sinkhorn_token(s->run->attr[node], in_value(s, node, 0) + t * all, &q);
+    }
+}
+
 /* --- dot: each token's other side ------------------------------------------
  */
 
@@ -638,6 +743,10 @@ static const tb_symbolic_row rows[] = {
     {&tb_op_concat, concat, TB_OP_INPUTS, 0},
     {&tb_op_mix, mix, TB_OP_INPUTS, 1},
     {&tb_op_dot, dot, 2, 0},
+    {&tb_op_sum, sum, 1, 0},
+    {&tb_op_mean, mean, 1, 0},
+    {&tb_op_maxdiv, maxdiv, 2, 2},
+    {&tb_op_sinkhorn, sinkhorn, 1, 2},
     {&tb_op_drop, drop, 1, 1},
     {&tb_op_skipdrop, skipdrop, 1, 1},
     {&tb_op_exp, exp_j, 1, 0},

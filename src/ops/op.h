@@ -68,7 +68,7 @@ typedef enum tb_jac {
     TB_JAC_DIFF,   /* J(a) - J(b) */
     TB_JAC_AFFINE, /* c J(a) */
     TB_JAC_PROD,   /* diag(b) J(a) + diag(a) J(b), or a scalar or vector */
-    TB_JAC_QUOT,   /* J(a) / b, b a scalar; - a J(b) / b^2 where b depends */
+    TB_JAC_QUOT,   /* diag(1/b) (J(a) - diag(y) J(b)), or b a scalar */
     TB_JAC_SYMBOL, /* J_<symbol>(a) J(a) */
     TB_JAC_DIAG,   /* diag(<symbol>'(a)) J(a) */
     TB_JAC_WEIGHT, /* W J(a), W the weight's name */
@@ -208,7 +208,8 @@ typedef enum tb_variance {
  * add, sub    a b, equal shapes (stream or scalar)   -
  * mul         stream*stream, vector*stream, scalar*stream (either order),
  *             scalar*scalar                          -
- * div         stream/scalar, scalar/scalar           -
+ * div         stream/scalar, scalar/scalar, stream/stream  -
+ * shift       x b: b a vector or a scalar            -
  * affine      x                                      scale offset
  * layernorm   x gain? bias?                          eps | eps_mode variance
  *                                                    unbiased groups
@@ -236,8 +237,9 @@ typedef enum tb_variance {
  * dot         a b: over the width; a stream of width 1 -
  * sinkhorn    A: matrix [n,n] or stream [n n]        rounds | columns_first
  * unit        W: matrix or vector                    eps | columns
- * maxdiv      x                                      to | whole
- * sum, mean   x: of everything; scalar               -
+ * maxdiv      x max?: max|x| of that instead, data   to | whole
+ * sum, mean   x: over the width; a stream of width 1; of a vector, a scalar
+ *                                                    -
  * embed       tokens table[V,w]                      -
  * position    x table[T_max,w]: x[b,t,:] + table[t]  -
  * sinusoid    x                                      -
@@ -256,6 +258,7 @@ typedef enum tb_variance {
     X(sub)                                                                     \
     X(mul)                                                                     \
     X(div)                                                                     \
+    X(shift)                                                                   \
     X(affine)                                                                  \
     X(layernorm)                                                               \
     X(rmsnorm)                                                                 \

@@ -6,6 +6,10 @@ static bool shape(const tb_shape *in, int nin, const double *attr,
                   tb_shape *out, const char **why)
 {
     (void)nin, (void)attr;
+    bool one = in[0].kind == TB_SHAPE_STREAM && in[1].kind != in[0].kind;
+    if (one && in[1].kind != TB_SHAPE_MATRIX)
+        return tb_op_no(why, "both sides must have the same shape; shift(x, b) "
+                             "adds b to every token");
     if (!tb_op_same(in[0], in[1]))
         return tb_op_no(why, "both sides must have the same shape");
     if (in[0].kind != TB_SHAPE_STREAM && in[0].kind != TB_SHAPE_SCALAR)

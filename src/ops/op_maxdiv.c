@@ -2,7 +2,8 @@
 /* maxdiv: y = to x / max|x|, the maximum a constant to every derivative, over
  * each token or over the whole stream (CogView's guard before a norm in half
  * precision, Ding et al. 2021, arXiv:2105.13290: to = 8, whole). A token of
- * zeros stays as it is. */
+ * zeros stays as it is. Where there is a second input, its maximum counts: the
+ * same stream, held constant. */
 #include "ops/op_help.h"
 
 static bool shape(const tb_shape *in, int nin, const double *attr,
@@ -10,6 +11,8 @@ static bool shape(const tb_shape *in, int nin, const double *attr,
 {
     if (!tb_isfinite(attr[TB_ATTR_MAXDIV_TO]))
         return tb_op_no(why, "the new maximum must be a finite number");
+    if (nin > 1 && !tb_op_same(in[0], in[1]))
+        return tb_op_no(why, "both inputs must have the same shape");
     return tb_op_shape_stream(in, nin, attr, out, why);
 }
 
@@ -33,11 +36,12 @@ static double factor(const tb_opcall *c, size_t row)
 static void max_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     size_t d = c->out_shape.width;
+    const void *of = c->in[c->nin - 1];
     (void)chunk;
     for (size_t r = from; r < to; r++) {
         double max = 0;
         for (size_t i = 0; i < d; i++) {
-            double x = tb_fabs(tb_op_get(c, c->in[0], r * d + i));
+            double x = tb_fabs(tb_op_get(c, of, r * d + i));
             max = x > max ? x : max;
         }
         *max_at(c, r) = max;
@@ -111,13 +115,13 @@ const tb_op tb_op_maxdiv = {
     .name = "maxdiv",
     .symbol = "maxdiv",
     .min_in = 1,
-    .max_in = 1,
+    .max_in = 2,
     .nattr = 1,
     .noption = 1,
     .attr_name = {"to", "whole"},
     .lane = TB_LANE_PASS,
     .jac = TB_JAC_SYMBOL,
-    .draft = true,
+    .data = TB_NEED_IN(1),
     .shape = shape,
     .saved = saved,
     .fwd = fwd,

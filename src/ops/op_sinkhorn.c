@@ -204,7 +204,6 @@ const tb_op tb_op_sinkhorn = {
     .lane = TB_LANE_CUT,
     .jac = TB_JAC_SYMBOL,
     .needs = TB_NEED_IN(0),
-    .draft = true,
     .shape = shape,
     .scratch = scratch,
     .fwd = fwd,

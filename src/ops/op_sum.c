@@ -1,89 +1,79 @@
 /* SPDX-License-Identifier: MIT */
-/* sum, mean: of all elements, a scalar. The mean of nothing is 0. */
+/* sum, mean: over the width of each token, a stream of width 1; of a vector, a
+ * scalar. */
 #include "ops/op_help.h"
 
 static bool shape(const tb_shape *in, int nin, const double *attr,
                   tb_shape *out, const char **why)
 {
-    if (!tb_op_shape_keep(in, nin, attr, out, why))
-        return false;
-    *out = (tb_shape){TB_SHAPE_SCALAR, 1, 1};
+    (void)nin, (void)attr;
+    bool vector = in[0].kind == TB_SHAPE_VECTOR;
+    if (!vector && in[0].kind != TB_SHAPE_STREAM)
+        return tb_op_no(why, "it applies to a stream or a vector");
+    *out = (tb_shape){vector ? TB_SHAPE_SCALAR : TB_SHAPE_STREAM, 1, 1};
     return true;
 }
 
-static void sum_range(const tb_opcall *c, const void *x, size_t from, size_t to,
-                      size_t chunk)
+static size_t width(const tb_opcall *c)
 {
-    *tb_op_part(c, chunk, 1) = c->k->sum(to - from, tb_op_peek(c, x, from));
+    return c->in_shape[0].width;
 }
 
-static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+static size_t rows(const tb_opcall *c)
 {
-    sum_range(c, c->in[0], from, to, chunk);
+    return tb_op_out_count(c);
 }
 
-static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+static void total(const tb_opcall *c, size_t from, size_t to, const void *x,
+                  double share, void *y)
 {
-    sum_range(c, c->tin[0], from, to, chunk);
+    size_t d = width(c);
+    for (size_t r = from; r < to; r++)
+        tb_op_set(c, y, r,
+                  x ? c->k->sum(d, tb_op_peek(c, x, r * d)) * share : 0);
 }
 
-/* What an element counts: 1, or 1/n. */
-static double share(const tb_opcall *c, bool mean)
+/* gx += g for every element of the row */
+static void spread(const tb_opcall *c, size_t from, size_t to, double share)
 {
-    size_t n = tb_op_in_count(c, 0);
-    return mean && n > 0 ? 1 / (double)n : 1;
+    size_t d = width(c);
+    for (size_t r = from; r < to; r++)
+        for (size_t i = 0; i < d; i++)
+            tb_op_acc(c, c->gin[0], r * d + i,
+                      tb_op_get(c, c->gout, r) * share);
 }
 
-static double total(const tb_opcall *c, tb_range_fn fn)
-{
-    size_t n = tb_op_in_count(c, 0);
-    tb_op_each(c, n, 1, fn);
-    return tb_op_total(c, tb_op_pieces(n, 1), 1, 0);
-}
-
-static void fwd_with(const tb_opcall *c, bool mean)
-{
-    tb_op_set(c, c->out, 0, total(c, fwd_range) * share(c, mean));
-}
-
-static void tan_with(const tb_opcall *c, bool mean)
-{
-    double t = c->tin[0] ? total(c, tan_range) : 0;
-    tb_op_set(c, c->tout, 0, t * share(c, mean));
-}
-
-/* gx += g for every element */
-static void spread(const tb_opcall *c, size_t from, size_t to, bool mean)
-{
-    double g = tb_op_get(c, c->gout, 0) * share(c, mean);
-    for (size_t i = from; i < to; i++)
-        tb_op_acc(c, c->gin[0], i, g);
-}
-
-static size_t scratch(const tb_opcall *c)
-{
-    return tb_op_part_bytes(tb_op_pieces(tb_op_in_count(c, 0), 1), 1);
-}
-
-#define SUM(label, is_mean)                                                    \
+#define SUM(label, what)                                                       \
+    static void label##_fwd_range(const tb_opcall *c, size_t from, size_t to,  \
+                                  size_t chunk)                                \
+    {                                                                          \
+        (void)chunk;                                                           \
+        total(c, from, to, c->in[0], what, c->out);                            \
+    }                                                                          \
     static void label##_bwd_range(const tb_opcall *c, size_t from, size_t to,  \
                                   size_t chunk)                                \
     {                                                                          \
         (void)chunk;                                                           \
-        spread(c, from, to, is_mean);                                          \
+        spread(c, from, to, what);                                             \
+    }                                                                          \
+    static void label##_tan_range(const tb_opcall *c, size_t from, size_t to,  \
+                                  size_t chunk)                                \
+    {                                                                          \
+        (void)chunk;                                                           \
+        total(c, from, to, c->tin[0], what, c->tout);                          \
     }                                                                          \
     static void label##_fwd(const tb_opcall *c)                                \
     {                                                                          \
-        fwd_with(c, is_mean);                                                  \
+        tb_op_each(c, rows(c), width(c), label##_fwd_range);                   \
     }                                                                          \
     static void label##_bwd(const tb_opcall *c)                                \
     {                                                                          \
         if (c->gin[0])                                                         \
-            tb_op_each(c, tb_op_in_count(c, 0), 1, label##_bwd_range);         \
+            tb_op_each(c, rows(c), width(c), label##_bwd_range);               \
     }                                                                          \
     static void label##_tan(const tb_opcall *c)                                \
     {                                                                          \
-        tan_with(c, is_mean);                                                  \
+        tb_op_each(c, rows(c), width(c), label##_tan_range);                   \
     }                                                                          \
     const tb_op tb_op_##label = {                                              \
         .name = #label,                                                        \
@@ -92,13 +82,11 @@ static size_t scratch(const tb_opcall *c)
         .max_in = 1,                                                           \
         .lane = TB_LANE_CUT,                                                   \
         .jac = TB_JAC_SYMBOL,                                                  \
-        .draft = true,                                                         \
         .shape = shape,                                                        \
-        .scratch = scratch,                                                    \
         .fwd = label##_fwd,                                                    \
         .bwd = label##_bwd,                                                    \
         .tan = label##_tan,                                                    \
     };
 
-SUM(sum, false)
-SUM(mean, true)
+SUM(sum, 1)
+SUM(mean, 1 / (double)width(c))

@@ -142,9 +142,19 @@ static inline void random_norm(random_text *r, int depth)
 
 static inline void random_element(random_text *r, int depth)
 {
-    static const char *const kinds[] = {"relu",    "gelu", "gelu_tanh", "silu",
-                                        "sigmoid", "tanh", "softmax"};
-    random_call(r, RANDOM_ONE_OF(r, kinds), depth, "");
+    static const char *const kinds[][2] = {{"relu", ""},
+                                           {"gelu", ""},
+                                           {"gelu_tanh", ""},
+                                           {"silu", ""},
+                                           {"sigmoid", ""},
+                                           {"tanh", ""},
+                                           {"softmax", ""},
+                                           {"maxdiv", ", to=2"},
+                                           {"maxdiv", ", whole=true"},
+                                           {"shift", ", vector(0.5)"},
+                                           {"shift", ", scalar(0.5)"}};
+    size_t which = random_below(r, TB_LEN(kinds));
+    random_call(r, kinds[which][0], depth, kinds[which][1]);
 }
 
 /* l op r */
@@ -182,8 +192,12 @@ static inline void random_times(random_text *r)
 
 static inline void random_scaled(random_text *r, int depth)
 {
-    size_t which = random_below(r, 7);
-    if (which < 4) {
+    size_t which = random_below(r, 8);
+    if (which == 7) {
+        random_stream(r, depth);
+        random_put(r, "/(2 + ");
+        random_call(r, "tanh", depth, ")");
+    } else if (which < 4) {
         random_times(r);
         random_stream(r, depth);
         random_put(r, ")");
@@ -206,8 +220,8 @@ static inline void random_scaled(random_text *r, int depth)
 static inline void random_mix(random_text *r, int depth)
 {
     static const char *const weights[] = {
-        "vector(0.5, size=2), ", "vector(onehot(k), size=2), ",
-        "matrix(3, 2, identity), ", "sigmoid(matrix(2, 2, 0.1)), "};
+        "unit(vector(0.5, size=2)), ", "vector(onehot(k), size=2), ",
+        "matrix(3, 2, identity), ", "sinkhorn(matrix(2, 2, 0.1), rounds=3), "};
     size_t which = random_below(r, 6);
     random_put(r, which < 4 ? "mix(" : "(");
     if (which < 4)

@@ -61,6 +61,20 @@ static void lane_gate(tb_lane_matrices *m, int node, const double *from,
         to[i] += v[i / m->n % count] * from[i];
 }
 
+/* y = a/b: to += (a - y b) / b */
+static void lane_quotient(tb_lane_matrices *m, int node, double *to)
+{
+    const tb_node *n = &m->s.graph->nodes[node];
+    const double *y = tb_symbolic_value(&m->s, node);
+    const double *v = tb_symbolic_value(&m->s, n->in[1]);
+    const double *a = m->at[n->in[0]], *b = m->at[n->in[1]];
+    size_t count = tb_symbolic_count(&m->s, n->in[1]);
+    for (size_t i = 0; i < m->n * m->n; i++) {
+        size_t r = i / m->n;
+        to[i] += ((a ? a[i] : 0) - (b ? y[r] * b[i] : 0)) / v[r % count];
+    }
+}
+
 /* to += w[row, t] from_t, w of all tokens or of each */
 static void lane_mix(tb_lane_matrices *m, int node, double *to)
 {
@@ -122,7 +136,7 @@ static void lane_node(tb_lane_matrices *m, tb_test *T, int i)
     double *to = m->at[i] = lane_copy(m, NULL);
     const double *a = m->at[n->in[0]], *b = n->nin > 1 ? m->at[n->in[1]] : NULL;
     if (n->op == &tb_op_add || n->op == &tb_op_sub ||
-        n->op == &tb_op_identity) {
+        n->op == &tb_op_identity || n->op == &tb_op_shift) {
         lane_add(m, to, a, 1);
         lane_add(m, to, b, n->op == &tb_op_sub ? -1 : 1);
     } else if (n->op == &tb_op_affine) {
@@ -131,7 +145,7 @@ static void lane_node(tb_lane_matrices *m, tb_test *T, int i)
         lane_gate(m, n->in[1], a, to);
         lane_gate(m, n->in[0], b, to);
     } else if (n->op == &tb_op_div) {
-        lane_add(m, to, a, 1 / tb_symbolic_value(&m->s, n->in[1])[0]);
+        lane_quotient(m, i, to);
     } else if (n->op == &tb_op_mix) {
         lane_mix(m, i, to);
     } else if (tb_symbolic_find(n->op)) {
@@ -457,6 +471,8 @@ TB_TEST(particular_blocks)
         "x = powernorm(x, eps_mode=dtype)*batchnorm(x, eps_mode=none) + F(x)",
         /* kinks and saturation */
         "ffn(u) = down(relu(up(u)))\nx = x + F(softmax(3*x))",
+        /* two streams that are one value where the sublayers meet */
+        "stem: a = 2*x\nblock: x = x + attn(x); x = a; a = x - a + attn(x)",
     };
     tb_worst w = {0};
     for (size_t i = 0; i < TB_LEN(texts); i++) {

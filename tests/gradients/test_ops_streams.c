@@ -222,10 +222,32 @@ TB_TEST(abs_at_zero_and_exp_of_nothing)
     TB_CHECK(T, bed_get(&b, b.y, 1) == 1);
 }
 
-TB_TEST(mean_of_nothing)
+TB_TEST(sums_of_each_token)
 {
+    const double x[] = {1, 2, 3, -4, 5, -6};
     bed b;
-    TB_REQUIRE(T, open_1(T, &b, "mean", 1, 0, (tb_shape)STREAM(3), NULL));
+    TB_REQUIRE(T, open_1(T, &b, "mean", 1, 2, (tb_shape)STREAM(3), NULL));
+    bed_put(&b, b.x[0], x, 6);
     bed_fwd(&b);
-    TB_CHECK(T, bed_get(&b, b.y, 0) == 0);
+    TB_CHECK(T, bed_get(&b, b.y, 0) == 2);
+    TB_NEAR(T, bed_get(&b, b.y, 1), -5.0 / 3, 1e-15);
+}
+
+/* IEEE: nothing is caught, nothing is clamped. */
+TB_TEST(division_by_zero)
+{
+    const variant v = {.op = "div",
+                       .batch = 1,
+                       .time = 1,
+                       .nin = 2,
+                       .in = {STREAM(3), STREAM(3)}};
+    const double a[] = {1, -1, 0}, zero[] = {0, 0, 0};
+    bed b;
+    TB_REQUIRE(T, bed_open(T, &b, &v, TB_F64));
+    bed_put(&b, b.x[0], a, 3);
+    bed_put(&b, b.x[1], zero, 3);
+    bed_fwd(&b);
+    TB_CHECK(T, bed_get(&b, b.y, 0) == __builtin_inf());
+    TB_CHECK(T, bed_get(&b, b.y, 1) == -__builtin_inf());
+    TB_CHECK(T, bed_get(&b, b.y, 2) != bed_get(&b, b.y, 2));
 }

@@ -79,8 +79,45 @@ TB_TEST(jacobians)
              "(vector[1]\xc2\xb7I + vector[2]\xc2\xb7J_attn(x))");
 }
 
+TB_TEST(jacobians_of_the_rest)
+{
+    jacobian(T, "b = vector(0); x = shift(x, b)", "I");
+    jacobian(T, "b = scalar(0); x = attn(shift(x, b))", "J_attn(x + b)");
+    jacobian(T, "x = attn(x)/norm(x)",
+             "diag(1/LN(x))\xc2\xb7(J_attn(x) - "
+             "diag(attn(x)/LN(x))\xc2\xb7J_LN(x))");
+    jacobian(T, "x = maxdiv(x, to=4)", "J_maxdiv(x)");
+    jacobian(T, "x = mix(unit(vector(1, size=2)), x, attn(x))",
+             "unit(vector)[1]\xc2\xb7I + unit(vector)[2]\xc2\xb7J_attn(x)");
+    jacobian(T, "A = matrix(2, 2, 0); x = mix(sinkhorn(A), x, attn(x), row=2)",
+             "sinkhorn(A)[2,1]\xc2\xb7I + "
+             "sinkhorn(A)[2,2]\xc2\xb7J_attn(x)");
+    jacobian(T, "x = mix(mean(x), attn(x))",
+             "diag(mean(x)[1])\xc2\xb7J_attn(x) + J_mix\xc2\xb7J_mean(x)");
+}
+
+TB_TEST(options)
+{
+    gr_case c;
+    TB_OKAY(T, gr_open(T->ctx, &c,
+                       "x = mix(sinkhorn(matrix(1, 1, 0), rounds=N, "
+                       "columns_first=true), maxdiv(x, to=2, whole=true))\n"
+                       "x = mix(sinkhorn(matrix(1, 1, 0)), maxdiv(x))\n"
+                       "x = mix(unit(matrix(1, 1, 1), eps=l, columns=1), x)",
+                       NULL, GR_LAYER, 2));
+    TB_CHECK(T, gr_attr(T, &c, "sinkhorn", TB_ATTR_SINKHORN_ROUNDS, 2) == 20);
+    TB_CHECK(T, gr_attr(T, &c, "maxdiv", TB_ATTR_MAXDIV_TO, 2) == 8);
+    TB_CHECK(T, gr_attr(T, &c, "unit", TB_ATTR_UNIT_EPS, 2) == 2);
+    TB_CHECK(T, gr_attr(T, &c, "unit", TB_ATTR_UNIT_COLUMNS, 2) == 1);
+    gr_close(T->ctx, &c);
+    ops(T, "x = maxdiv(x)", "stop maxdiv");
+}
+
 TB_TEST(lanes)
 {
+    lane(T, "x = shift(x, vector(0)) + F(x)", "clean 0 1");
+    lane(T, "x = maxdiv(x) + attn(x)", "gated 0 1");
+    lane(T, "x = x/(1 + norm(x))", "toll 1 1");
     lane(T, "x = mix(vector(1, size=2), x, F(x))", "gated 0 1");
     lane(T, "x = mix(vector(1, size=2), attn(x), norm(x))", "toll 1 1");
     lane(T, "x = mix(vector(1, size=2), norm(x), x)", "toll 1 1");
@@ -89,6 +126,27 @@ TB_TEST(lanes)
 
 TB_TEST(refusals)
 {
+    refused(T, "x = shift(x, x)",
+            "1:5: shift: it shifts by a vector or a scalar; two streams are "
+            "added with +\n"
+            "    x = shift(x, x)\n"
+            "        ^");
+    refused(T, "x = unit(x)",
+            "1:5: unit: it applies to a matrix or a vector\n"
+            "    x = unit(x)\n"
+            "        ^");
+    refused(T, "x = mix(sinkhorn(matrix(2, 1, 0)), x)",
+            "1:9: sinkhorn: its matrix must be square, 64 by 64 at most\n"
+            "    x = mix(sinkhorn(matrix(2, 1, 0)), x)\n"
+            "            ^");
+    refused(T, "x = maxdiv(x, whole=2)",
+            "1:21: whole: got 2, wanted true or false\n"
+            "    x = maxdiv(x, whole=2)\n"
+            "                        ^");
+    refused(T, "x = maxdiv(x, of=2)",
+            "1:15: maxdiv: unknown option of, wanted to whole\n"
+            "    x = maxdiv(x, of=2)\n"
+            "                  ^");
     refused(T, "x = mix(x)",
             "1:5: mix: got 1 argument, wanted 2 to 8\n"
             "    x = mix(x)\n"
