@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tollbooth train: a decoder language model on a text. */
+/* tollbooth train: a language model on a text, an encoder on a text or on
+ * labelled lines, an encoder and decoder on pairs of lines. */
 #include "progress.h"
 #include "train_layers.h"
 #include "train_opts.h"
@@ -13,13 +14,19 @@
 static const opt_usage usage = {
     .name = "train",
     .operands = "[BLOCK]",
-    .summary = "train a language model on a text",
+    .summary =
+        "train a model on a text, on labelled lines, or on pairs of lines",
     .detail =
         "Results go to the folder --out: the weights (model.safetensors), the "
         "state to resume from, config.json, the tokenizer and the block's "
         "text; without --out nothing is saved. --resume continues it bit for "
         "bit; BLOCK and the settings may then be left out. Ctrl-C saves and "
         "stops.\n"
+        "A decoder learns the next token of --text. An encoder (--stack "
+        "encoder) learns the tokens that are hidden in it, or, with --task "
+        "classify, the labels of its lines: LABEL TAB text. An encoder and "
+        "decoder learn the lines of --target from those of --source; a pair "
+        "with an empty line is passed over.\n"
         "With --json one line per update is printed.",
     .example = "train pre-ln --text book.txt --out run --depth 4 --steps 500",
     .min = 0,
@@ -69,6 +76,16 @@ static void on_begin(void *user, const char *json)
         line_out(p, json);
 }
 
+/* A step without targets has no loss and no gradient. */
+static void number_or_null(tb_json *j, const tb_train_step *s, const char *key,
+                           double v)
+{
+    if (s->targets)
+        tb_json_number(j, key, v);
+    else
+        tb_json_null(j, key);
+}
+
 static void step_json(printer *p, const tb_train_step *s)
 {
     tb_json *j;
@@ -78,12 +95,13 @@ static void step_json(printer *p, const tb_train_step *s)
     }
     tb_json_object(j, NULL);
     tb_json_int(j, "step", (int64_t)s->step);
-    tb_json_number(j, "loss", s->loss);
+    number_or_null(j, s, "loss", s->loss);
+    tb_json_int(j, "targets", (int64_t)s->targets);
     tb_json_number(j, "lr", s->lr);
-    tb_json_number(j, "grad_norm", s->grad_norm);
-    tb_json_number(j, "grad_norm_after", s->grad_norm_after);
-    tb_json_number(j, "update_norm", s->update_norm);
-    tb_json_number(j, "weight_norm", s->weight_norm);
+    number_or_null(j, s, "grad_norm", s->grad_norm);
+    number_or_null(j, s, "grad_norm_after", s->grad_norm_after);
+    number_or_null(j, s, "update_norm", s->update_norm);
+    number_or_null(j, s, "weight_norm", s->weight_norm);
     tb_json_number(j, "tokens_per_s", s->tokens_per_s);
     if (s->has_val)
         tb_json_number(j, "val_loss", s->val_loss);
@@ -124,7 +142,7 @@ static void on_step(void *user, const tb_train_step *s)
         step_json(p, s);
     else if (!p->groups_shown)
         print_groups(s);
-    p->groups_shown = true;
+    p->groups_shown = p->groups_shown || s->ngroups;
     look_at_first(s);
     step_text(s, text);
     progress_show(&p->bar, s->step, s->steps, s->seconds_left, text);
@@ -216,22 +234,55 @@ static int run(tb_ctx *ctx, const tb_block *b, const tb_train_spec *spec,
     return finish(0);
 }
 
+/* What must be said; two files that are aligned by lines mean a stack. */
+static int check_files(tb_train_spec *t, int blocks)
+{
+    bool pairs = t->source || t->target;
+    if (t->settings.stack < 0)
+        t->settings.stack = pairs ? TB_STACKS_BOTH : TB_STACKS_DECODER;
+    if (t->resume && !t->out)
+        return usage_error("train", "--resume: wanted --out DIR too");
+    if (t->resume)
+        return 0;
+    if (blocks == 0)
+        return usage_error("train",
+                           "got no BLOCK, wanted BLOCK and --text FILE");
+    if (pairs && !(t->source && t->target))
+        return usage_error(
+            "train", "got no --%s, wanted --source FILE and --target FILE",
+            t->source ? "target" : "source");
+    if (!pairs && !t->text)
+        return usage_error("train", "got no --text, wanted BLOCK and --text "
+                                    "FILE, or --source FILE and --target FILE");
+    return 0;
+}
+
 int cmd_train(tb_ctx *ctx, int argc, char **argv)
 {
     tb_train_spec t = TB_TRAIN_UNSET;
     printer p = {.ctx = ctx};
-    int schedule = -1;
+    int schedule = -1, task = -1;
     bool exact = false;
     const opt opts[] = {
         {"text", OPT_TEXT, &t.text, "FILE", "plain or gzip; - is stdin", 0, 0},
+        {"source", OPT_TEXT, &t.source, "FILE",
+         "what an encoder reads, line by line", 0, 0},
+        {"target", OPT_TEXT, &t.target, "FILE",
+         "what the decoder is to say, a line for each of the source", 0, 0},
         {"out", OPT_TEXT, &t.out, "DIR", "folder of the results", 0, 0},
         {"resume", OPT_FLAG, &t.resume, NULL, "continue --out", 0, 0},
+        STACK_OPTS(t.settings),
+        {"task", OPT_CHOICE, &task, NULL,
+         "what is learned (default lm, mlm or translate, by the stack)",
+         "lm|mlm|classify|translate", 0},
         {"depth", OPT_SIZE, &t.settings.depth, "N",
          "blocks in the stack (default 6)", 0, 0},
         TRAIN_OPTS(t, schedule, "128", "128", "16"),
         {"steps", OPT_SIZE, &t.steps, "n", "updates (default 2000)", 0, 0},
         {"warmup", OPT_COUNT, &t.warmup, "n",
          "updates of rising learning rate (default 100)", 0, 0},
+        {"label-smoothing", OPT_REAL, &t.label_smoothing, "e",
+         "share of a target spread over all tokens (default 0)", 0, 0},
         {"val-every", OPT_SIZE, &t.val_every, "n",
          "updates between validations (default 250)", 0, 0},
         {"save-every", OPT_SIZE, &t.save_every, "n",
@@ -241,22 +292,22 @@ int cmd_train(tb_ctx *ctx, int argc, char **argv)
         {"json", OPT_FLAG, &p.json, NULL, "print JSON lines", 0, 0},
         OPT_END,
     };
+    t.settings.stack = -1;
     opt_end end = opt_parse(&usage, opts, &argc, argv);
     tb_block *b = NULL;
     if (end != OPT_GO)
         return end == OPT_DONE ? finish(0) : 2;
-    if (!t.resume && (argc == 0 || !t.text))
-        return usage_error("train", "got no %s, wanted BLOCK and --text FILE",
-                           argc == 0 ? "BLOCK" : "--text");
-    if (t.resume && !t.out)
-        return usage_error("train", "--resume: wanted --out DIR too");
+    int code = check_files(&t, argc);
+    if (code != 0)
+        return code;
     tb_status s = argc ? tb_block_load(ctx, argv[0], &b) : TB_OK;
     if (s != TB_OK)
         return die(ctx, s);
     t.schedule = schedule_of(schedule);
-    signal(SIGPIPE, SIG_IGN); /* line_out stops the run and saves it */
+    t.task = (tb_task)(task + 1); /* -1: unset */
+    signal(SIGPIPE, SIG_IGN);     /* line_out stops the run and saves it */
     tb_ctx_exact(ctx, exact);
-    int code = run(ctx, b, &t, &p);
+    code = run(ctx, b, &t, &p);
     layers_free(&p.layers);
     if (b)
         tb_block_destroy(ctx, b);

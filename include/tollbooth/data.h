@@ -291,7 +291,7 @@ typedef struct tb_feed_spec {
  *              targets: the line, then end
  *
  * A position without a target has -1, padding among them; keep is 1 for a
- * token and 0 for padding. */
+ * token and 0 for padding, which lm has none of. */
 typedef struct tb_rows {
     int32_t *tokens, *targets;
     unsigned char *keep;

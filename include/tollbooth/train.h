@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Train a decoder language model on a text, save and resume it bit for bit,
- * and use it: generate, score, measure its gradient flow. */
+/* Train a language model on a text, an encoder on a text with holes or on
+ * labelled lines, an encoder and decoder on pairs of lines; save and resume bit
+ * for bit; generate, translate, score, measure the gradient flow. */
 #ifndef TOLLBOOTH_TRAIN_H
 #define TOLLBOOTH_TRAIN_H
 
@@ -35,27 +36,34 @@ double tb_learning_rate(tb_schedule s, double lr, size_t warmup, size_t steps,
 #define TB_SEED_UNSET UINT64_MAX
 
 typedef struct tb_train_spec {
-    tb_settings settings;  /* unset: the block's model: section, else depth 6,
-                              width 128, heads 4, context 128 */
-    size_t batch;          /* rows per update [16]; 0 unset */
-    size_t steps;          /* updates [2000]; 0 unset */
-    double lr;             /* peak [1e-3]; < 0 unset */
-    size_t warmup;         /* updates [100]; SIZE_MAX unset */
-    tb_schedule schedule;  /* [cosine] */
-    double beta1, beta2;   /* [0.9, 0.95]; < 0 unset */
-    double adam_eps;       /* [1e-8]; < 0 unset */
-    double weight_decay;   /* on matrices only [0.1]; < 0 unset */
-    double clip;           /* global gradient norm; 0: none [1]; < 0 unset */
-    double val_fraction;   /* last part of the text [0.1]; < 0 unset */
-    size_t val_every;      /* updates [250]; 0 unset */
-    size_t val_windows;    /* validation windows each time [32]; 0 unset */
-    size_t save_every;     /* updates [500]; 0 unset */
-    uint64_t seed;         /* [1]; TB_SEED_UNSET */
-    tb_dtype dtype;        /* TB_F32; a resumed run keeps its own */
-    const char *tokenizer; /* "char" or "byte" [char] */
-    const char *text;      /* file name; NULL with resume: the recorded one */
-    const char *out;       /* folder; NULL: nothing is saved */
-    bool resume;           /* continue `out` */
+    tb_settings settings;   /* unset: the block's model: section, else depth 6,
+                               width 128, heads 4, context 128. vocab, classes
+                               and padding follow from the data */
+    tb_task task;           /* unset, by the stack: lm, mlm, translate */
+    size_t batch;           /* rows per update [16]; 0 unset */
+    size_t steps;           /* updates [2000]; 0 unset */
+    double lr;              /* peak [1e-3]; < 0 unset */
+    size_t warmup;          /* updates [100]; SIZE_MAX unset */
+    tb_schedule schedule;   /* [cosine] */
+    double beta1, beta2;    /* [0.9, 0.95]; < 0 unset */
+    double adam_eps;        /* [1e-8]; < 0 unset */
+    double weight_decay;    /* on matrices only [0.1]; < 0 unset */
+    double clip;            /* global gradient norm; 0: none [1]; < 0 unset */
+    double label_smoothing; /* of the loss that is trained, in [0, 1); what is
+                               validated and scored is without it [0]; < 0
+                               unset */
+    double val_fraction;    /* last part of the text [0.1]; < 0 unset */
+    size_t val_every;       /* updates [250]; 0 unset */
+    size_t val_windows;     /* validation windows each time [32]; 0 unset */
+    size_t save_every;      /* updates [500]; 0 unset */
+    uint64_t seed;          /* [1]; TB_SEED_UNSET */
+    tb_dtype dtype;         /* TB_F32; a resumed run keeps its own */
+    const char *tokenizer;  /* "char" or "byte" [char] */
+    const char *text;       /* file name; NULL with resume: the recorded one */
+    const char *source, *target; /* of translate, in place of the text: files
+                                    that are aligned by lines */
+    const char *out;             /* folder; NULL: nothing is saved */
+    bool resume;                 /* continue `out` */
 } tb_train_spec;
 
 /** TB_TRAIN_UNSET - every field unset. */
@@ -63,7 +71,8 @@ typedef struct tb_train_spec {
     {                                                                          \
         .settings = TB_SETTINGS_UNSET, .lr = -1, .warmup = SIZE_MAX,           \
         .beta1 = -1, .beta2 = -1, .adam_eps = -1, .weight_decay = -1,          \
-        .clip = -1, .val_fraction = -1, .seed = TB_SEED_UNSET                  \
+        .clip = -1, .label_smoothing = -1, .val_fraction = -1,                 \
+        .seed = TB_SEED_UNSET                                                  \
     }
 
 /* --- what a run reports --------------------------------------------------- */
@@ -81,7 +90,10 @@ typedef struct tb_train_group {
 typedef struct tb_train_step {
     size_t step, steps;     /* from 1 */
     double loss, lr;        /* loss of the batch before the update */
-    double uniform_loss;    /* ln of the vocabulary: every token as likely */
+    size_t targets;         /* tokens it is the mean over; 0: there was none, so
+                               no update, and the loss is nan */
+    double uniform_loss;    /* ln of the vocabulary: every token as likely; of
+                               classify: ln of the number of labels */
     double grad_norm;       /* before clipping */
     double grad_norm_after; /* the same number if nothing was clipped */
     bool clipped;
@@ -129,8 +141,9 @@ typedef struct tb_train_result {
     size_t steps;          /* updates made, those before a resume included */
     double loss, val_loss; /* last ones; nan: none */
     double best_val_loss;  /* nan: none */
-    double first_loss;     /* of step 1, also of a resumed run; nan: none */
-    double uniform_loss;   /* ln of the vocabulary: every token as likely */
+    double first_loss;     /* of the first step with a target, also of a resumed
+                              run; nan: none */
+    double uniform_loss;   /* as in tb_train_step */
     size_t best_step;
     double tokens_per_s;
     size_t parameters;
@@ -159,7 +172,8 @@ size_t tb_train_decided(const tb_train_result *r);
  *
  * Diverged (TB_ERR_DIVERGED; result and error text name step, place and last
  * good checkpoint; nothing is saved any more):
- *   loss not finite, or above 3 times that of the first step: no backward pass
+ *   loss not finite, or above 3 times that of the first step (of even guesses
+ *   where that is more): no backward pass
  *   a gradient not finite, or one whose square is too large for the second
  *   moment: no weight is touched
  *   a weight not finite after the update
@@ -181,15 +195,19 @@ tb_status tb_train(tb_ctx *ctx, const tb_block *block,
 /*
  * config.json of such a folder: one object, read by tb_lm_open and --resume.
  *
- *   tollbooth     version that wrote it     kind          "decoder"
+ *   tollbooth     version that wrote it     kind          "decoder", "encoder",
+ *                                                         "encoder-decoder"
  *   block_name    built-in or file, or null block_hash    SHA-256 of block.txt
- *   depth width heads kv_heads ffn context vocab          sizes
+ *   task          "lm", "mlm", "classify", "translate"
+ *   depth decoder_depth width heads kv_heads ffn context vocab classes   sizes
  *   norm norm_from eps eps_from             with their origin: "default",
  *                                           "model", "option"
  *   dropout bias tied causal positions uniform_attention init
  *   batch steps lr warmup schedule beta1 beta2 adam_eps weight_decay clip
- *   val_fraction val_every val_windows save_every seed dtype tokenizer text
+ *   label_smoothing val_fraction val_every val_windows save_every seed dtype
+ *   tokenizer text source target            files
  *   tokens tokens_hash                      of the text; 64-bit, hexadecimal
+ *   labels                                  of classify, in the order of classes
  *
  * Metadata of state.safetensors: tollbooth, step, seed, block, block_hash,
  * settings (the text of config.json), settings_hash, tokens_hash, and progress:

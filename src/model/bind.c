@@ -258,11 +258,11 @@ tb_status tb_model_bind(tb_model *m, size_t batch, size_t time, unsigned passes)
     return tb_model_bind_source(m, batch, time, time, passes);
 }
 
-tb_status tb_model_memory(tb_model *m, size_t batch, size_t time,
+tb_status tb_model_memory(tb_model *m, size_t batch, size_t time, size_t source,
                           unsigned passes, size_t *bytes)
 {
     tb_bound *b;
-    TB_TRY(prepare(m, batch, time, time, passes, &b));
+    TB_TRY(prepare(m, batch, time, source, passes, &b));
     *bytes = b->bytes;
     tb_bound_destroy(m->ctx, b);
     return TB_OK;

@@ -215,3 +215,13 @@ tb_status tb_model_init(tb_model *m, uint64_t seed)
             tb_elem_at(m->dtype, m->params, m->views[i].offset)));
     return tb_model_profile_random(m, seed);
 }
+
+/* --- loss ---------------------------------------------------------------- */
+
+void tb_model_smooth_labels(tb_model *m, double e)
+{
+    const tb_part *tail = &m->parts[tb_model_tail(m)];
+    for (int i = 0; i < tail->graph->nnodes; i++)
+        if (tail->graph->nodes[i].op == &tb_op_xent)
+            tail->attr[i][TB_ATTR_XENT_SMOOTH] = e;
+}

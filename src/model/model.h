@@ -80,6 +80,10 @@ tb_status tb_model_init_view(tb_model *m, const tb_view *v, uint64_t seed,
 
 const tb_view *tb_model_view(const tb_model *m, const char *name);
 
+/** tb_model_smooth_labels - the loss of the head is that of smoothed targets
+ * from now on; e in [0, 1), 0: as they are. */
+void tb_model_smooth_labels(tb_model *m, double e);
+
 /* --- parts: p counts from 0 to m->nparts - 1, in running order -------------
  */
 
@@ -122,7 +126,7 @@ tb_status tb_model_bind(tb_model *m, size_t batch, size_t time,
 tb_status tb_model_bind_source(tb_model *m, size_t batch, size_t time,
                                size_t source, unsigned passes);
 /** tb_model_memory - bytes of that allocation, before it is made. */
-tb_status tb_model_memory(tb_model *m, size_t batch, size_t time,
+tb_status tb_model_memory(tb_model *m, size_t batch, size_t time, size_t source,
                           unsigned passes, size_t *bytes);
 /** FLOPs of the matrix products of one step: forward, and twice that for
  * backward if the binding has TB_PASS_BWD. 0 without a binding. */
@@ -162,7 +166,8 @@ double tb_model_loss(const tb_model *m);
 tb_status tb_model_backward(tb_model *m, const tb_batch *b, void *grads);
 
 /** tb_model_quiet_attrs - attributes of part l for use, not training: every
- * dropout rate 0, also those fixed in the text; running statistics, frozen.
+ * dropout rate 0, also those fixed in the text; labels as they are, not
+ * smoothed; running statistics, frozen.
  * Into out[nnodes]. */
 void tb_model_quiet_attrs(const tb_model *m, size_t l,
                           double (*out)[TB_OP_ATTRS]);

@@ -204,6 +204,8 @@ void tb_model_quiet_attrs(const tb_model *m, size_t l,
             out[i][TB_ATTR_DROP_P] = 0;
         else if (op == &tb_op_mha)
             out[i][TB_ATTR_ATTN_DROP] = 0;
+        else if (op == &tb_op_xent)
+            out[i][TB_ATTR_XENT_SMOOTH] = 0;
         else if (op->state)
             out[i][TB_ATTR_BATCH_STATISTICS] = TB_STATISTICS_FROZEN;
     }

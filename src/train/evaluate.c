@@ -72,35 +72,32 @@ double tb_mean_of(const tb_mean *m)
     return m->tokens ? m->sum / (double)m->tokens : __builtin_nan("");
 }
 
-/* Rows [0, rows) of the batch are windows first, first + 1, ... of the n that
- * are spread over `all`; the rest has no targets. */
-static void fill(const tb_corpus *c, size_t all, size_t n, size_t first,
-                 size_t rows, size_t batch, int32_t *tokens, int32_t *targets)
+/* Rows [0, rows) of the batch are rows first, first + 1, ... of the n that are
+ * spread over `all`; the rest has no targets. */
+static void fill(const tb_feed *f, size_t all, size_t n, size_t first,
+                 size_t rows, size_t batch, const tb_rows *out)
 {
-    size_t T = tb_corpus_context(c);
-    for (size_t r = 0; r < batch; r++) {
-        size_t w = (first + (r < rows ? r : 0)) * all / n;
-        tb_corpus_window(c, TB_SPLIT_VAL, w, 1, tokens + r * T,
-                         targets + r * T);
-    }
+    size_t T = tb_feed_time(f);
+    for (size_t r = 0; r < batch; r++)
+        tb_feed_row(f, TB_SPLIT_VAL, (first + (r < rows ? r : 0)) * all / n,
+                    out, r);
     for (size_t i = rows * T; i < batch * T; i++)
-        targets[i] = -1;
+        out->targets[i] = -1;
 }
 
-tb_status tb_validate(tb_quiet *q, const tb_corpus *c, size_t batch,
-                      size_t windows, int32_t *tokens, int32_t *targets,
-                      double *out)
+tb_status tb_validate(tb_quiet *q, const tb_feed *f, size_t batch,
+                      size_t windows, const tb_rows *rows, double *out)
 {
-    size_t all = tb_corpus_windows(c, TB_SPLIT_VAL);
+    size_t all = tb_feed_rows(f, TB_SPLIT_VAL);
     size_t n = all < windows ? all : windows;
     tb_mean mean = {0};
     for (size_t first = 0; first < n; first += batch) {
-        size_t rows = n - first < batch ? n - first : batch;
-        const tb_batch b = {.tokens = tokens, .targets = targets};
+        const tb_batch b = tb_rows_batch(rows, 0, 0);
         double loss;
-        fill(c, all, n, first, rows, batch, tokens, targets);
+        fill(f, all, n, first, n - first < batch ? n - first : batch, batch,
+             rows);
         TB_TRY(tb_quiet_forward(q, &b, &loss));
-        tb_mean_add(&mean, loss, rows * tb_corpus_context(c));
+        tb_mean_add(&mean, loss, tb_rows_targets(f, rows, batch));
     }
     *out = tb_mean_of(&mean);
     return TB_OK;

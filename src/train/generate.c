@@ -96,6 +96,7 @@ tb_status tb_lm_generate(tb_lm *m, const int32_t *prompt, size_t nprompt,
                          bool (*token)(void *user, int32_t id), void *user)
 {
     writer w = {.m = m, .s = s};
+    TB_TRY(tb_lm_need_task(m, "generate", TB_TASK_LM));
     TB_TRY(tb_sampling_check(m->ctx, s));
     TB_TRY(check_prompt(m, prompt, nprompt));
     tb_status status = prepare(&w, prompt, nprompt, n);

@@ -2,6 +2,7 @@
 /* Opening a folder that train wrote, and measuring its flow. */
 #include "flow/flow_model.h"
 #include "train/lm.h"
+#include "train/setting.h"
 
 static tb_status open_all(tb_lm *m, const char *dir)
 {
@@ -95,6 +96,17 @@ tb_status tb_lm_bind(tb_lm *m, size_t batch, size_t time)
     m->batch = batch;
     m->time = time;
     return TB_OK;
+}
+
+tb_status tb_lm_need_task(const tb_lm *m, const char *what, tb_task task)
+{
+    const tb_train_spec *s = &m->record.spec;
+    if (s->task == task)
+        return TB_OK;
+    return TB_FAIL(m->ctx, TB_ERR_INPUT,
+                   "%s: got %s trained for %s, wanted a model for %s", what,
+                   tb_stack_names[s->settings.stack], tb_task_name(s->task),
+                   tb_task_name(task));
 }
 
 tb_status tb_lm_flow(tb_lm *m, const tb_flow_spec *spec, tb_flow **out)

@@ -20,6 +20,10 @@ struct tb_lm {
 /** tb_lm_bind - for forward passes of batch x time; keeps a fitting binding. */
 tb_status tb_lm_bind(tb_lm *m, size_t batch, size_t time);
 
+/** tb_lm_need_task - TB_ERR_INPUT where the model was trained for another task
+ * than `what` needs. */
+tb_status tb_lm_need_task(const tb_lm *m, const char *what, tb_task task);
+
 /** A token while one is chosen. */
 typedef struct tb_choice {
     double logit, weight;

@@ -7,7 +7,8 @@
 
 enum { RECENT = 16 }; /* updates behind tokens_per_s */
 
-/* A loss this many times that of the first step counts as diverged. */
+/* A loss this many times that of the first step counts as diverged; or of even
+ * guesses where those cost more: a first loss over few targets may be luck. */
 static const double diverged_at = 3;
 
 typedef struct loop {
@@ -18,8 +19,9 @@ typedef struct loop {
     tb_update update;
     size_t measured;        /* step of the gradients that the optimizer holds */
     double seconds[RECENT]; /* of the last updates, a ring */
+    double tokens[RECENT];  /* in them, padding left out */
     size_t done;            /* updates of this call */
-    double spent;           /* in them */
+    double spent, read;     /* seconds in them, tokens */
 } loop;
 
 static double now(void)
@@ -29,14 +31,10 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static size_t tokens_of_step(const tb_trainer *t)
-{
-    return t->spec.batch * t->spec.settings.context;
-}
-
 static double uniform_loss(const tb_trainer *t)
 {
-    return tb_log((double)t->model->sizes.s.vocab);
+    const tb_settings *s = &t->model->sizes.s;
+    return tb_log((double)(s->classes ? s->classes : s->vocab));
 }
 
 /* --- divergence -------------------------------------------------------------
@@ -64,16 +62,19 @@ static tb_status check_loss(loop *l)
     tb_trainer *t = l->t;
     char what[96];
     double loss = l->step.loss;
-    double first = l->step.step == 1 ? loss : t->progress.first_loss;
+    bool had = tb_isfinite(t->progress.first_loss);
+    double first = had ? t->progress.first_loss : loss;
+    bool lucky = first < uniform_loss(t);
+    double from = lucky ? uniform_loss(t) : first;
     if (!tb_isfinite(loss)) {
         const char *where = tb_model_first_nonfinite(t->model);
         tb_format(what, sizeof what, "loss %g, first not finite in", loss);
         return diverged(l, what, where ? where : "loss");
     }
-    if (!(loss > diverged_at * first))
+    if (!(loss > diverged_at * from))
         return TB_OK;
-    tb_format(what, sizeof what, "loss %.6g, more than %g times the first %.6g",
-              loss, diverged_at, first);
+    tb_format(what, sizeof what, "loss %.6g, more than %g times %s %.6g", loss,
+              diverged_at, lucky ? "that of even guesses" : "the first", from);
     return diverged(l, what, "loss");
 }
 
@@ -113,18 +114,29 @@ static tb_adam adam_of(const tb_train_spec *s)
     return (tb_adam){s->beta1, s->beta2, s->adam_eps, s->weight_decay, s->clip};
 }
 
+/* Nothing to learn from: weights and moments stay as they are, the step
+ * counts. */
+static tb_status without_targets(loop *l)
+{
+    const double nan = __builtin_nan("");
+    l->update = (tb_update){
+        .grad_norm_after = nan, .update_norm = nan, .weight_norm = nan};
+    tb_say(l->t->ctx, TB_LOG_INFO, "step %zu: 0 target tokens, no update",
+           l->step.step);
+    return TB_OK;
+}
+
 static tb_status learn(loop *l)
 {
     tb_trainer *t = l->t;
     const tb_train_spec *s = &t->spec;
     size_t step = l->step.step;
-    const tb_batch b = {.tokens = t->tokens,
-                        .targets = t->targets,
-                        .seed = s->seed,
-                        .step = step};
+    const tb_batch b = tb_rows_batch(&t->rows, s->seed, step);
     const tb_adam adam = adam_of(s);
-    tb_corpus_batch(t->corpus, s->seed, step, 0, s->batch, t->tokens,
-                    t->targets);
+    tb_feed_batch(t->feed, s->seed, step, 0, s->batch, &t->rows);
+    l->step.targets = tb_rows_targets(t->feed, &t->rows, s->batch);
+    if (!l->step.targets)
+        return without_targets(l);
     tb_model_step(t->model, step);
     TB_TRY(tb_model_forward(t->model, &b, &l->step.loss));
     TB_TRY(check_loss(l));
@@ -142,14 +154,20 @@ static tb_status learn(loop *l)
 
 static void count_time(loop *l, double seconds)
 {
-    double recent = 0;
-    l->seconds[l->done++ % RECENT] = seconds;
+    const tb_trainer *t = l->t;
+    double recent = 0, read = 0;
+    size_t at = l->done++ % RECENT;
+    l->seconds[at] = seconds;
+    l->tokens[at] = (double)tb_rows_tokens(t->feed, &t->rows, t->spec.batch);
     l->spent += seconds;
+    l->read += l->tokens[at];
     size_t n = l->done < RECENT ? l->done : RECENT;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         recent += l->seconds[i];
+        read += l->tokens[i];
+    }
     double each = recent / (double)n;
-    l->step.tokens_per_s = (double)tokens_of_step(l->t) / each;
+    l->step.tokens_per_s = read / recent;
     l->step.seconds_left = each * (double)(l->step.steps - l->step.step);
 }
 
@@ -201,10 +219,10 @@ static tb_status validate(loop *l)
     tb_trainer *t = l->t;
     tb_progress *p = &t->progress;
     if (!due(p->step, t->spec.val_every, t->spec.steps) ||
-        tb_corpus_windows(t->corpus, TB_SPLIT_VAL) == 0)
+        tb_feed_rows(t->feed, TB_SPLIT_VAL) == 0)
         return TB_OK;
-    TB_TRY(tb_validate(&t->quiet, t->corpus, t->spec.batch, t->spec.val_windows,
-                       t->tokens, t->targets, &p->val_loss));
+    TB_TRY(tb_validate(&t->quiet, t->feed, t->spec.batch, t->spec.val_windows,
+                       &t->rows, &p->val_loss));
     l->step.has_val = true;
     l->step.val_loss = p->val_loss;
     if (!tb_isfinite(p->val_loss))
@@ -281,8 +299,7 @@ static void fill_result(const loop *l, tb_train_result *r)
     r->good_step = t->saved;
     r->plateau = p->step == t->spec.steps && tb_progress_plateau(p, p->step);
     if (l->done && l->spent > 0)
-        r->tokens_per_s =
-            (double)tokens_of_step(t) * (double)l->done / l->spent;
+        r->tokens_per_s = l->read / l->spent;
 }
 
 const char *tb_train_status(const tb_train_result *r)

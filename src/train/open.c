@@ -28,6 +28,8 @@ static tb_status own_strings(tb_trainer *t)
     TB_TRY(own(t, &t->spec.settings.init));
     TB_TRY(own(t, &t->spec.tokenizer));
     TB_TRY(own(t, &t->spec.text));
+    TB_TRY(own(t, &t->spec.source));
+    TB_TRY(own(t, &t->spec.target));
     return own(t, &t->spec.out);
 }
 
@@ -75,46 +77,41 @@ static tb_status open_old(tb_trainer *t)
 /* --- data -------------------------------------------------------------------
  */
 
-static tb_status open_tokenizer(tb_trainer *t, const tb_text *text)
+static tb_status open_tokenizer(tb_trainer *t, const tb_feed_spec *data)
 {
     if (t->spec.resume)
         return tb_folder_tokenizer(t->ctx, &t->arena, t->spec.out,
                                    &t->tokenizer);
-    if (text->bytes.len == 0)
+    if (data->text.n == 0)
         return TB_FAIL(t->ctx, TB_ERR_INPUT, "%s: the text is empty",
-                       t->spec.text);
-    return tb_tokenizer_make(t->ctx, t->spec.tokenizer, text->bytes.data,
-                             text->bytes.len, &t->tokenizer);
+                       data->text.name);
+    return tb_feed_tokenizer(t->ctx, data, t->spec.tokenizer, &t->tokenizer);
 }
 
-static tb_status open_corpus(tb_trainer *t, const tb_text *text)
+static tb_status open_feed(tb_trainer *t, const tb_files *files)
 {
-    tb_corpus_options opt = {t->spec.settings.context, t->spec.val_fraction};
-    t->stats = text->stats;
-    t->gzip = text->gzip;
-    TB_TRY(open_tokenizer(t, text));
-    return tb_corpus_create(t->ctx, t->spec.text, t->tokenizer,
-                            text->bytes.data, text->bytes.len, &opt,
-                            &t->corpus);
+    tb_feed_spec data = tb_files_feed(files, &t->spec);
+    for (size_t i = 0; i < files->count; i++) {
+        t->stats[i] = files->text[i].stats;
+        t->gzip[i] = files->text[i].gzip;
+    }
+    data.labels = t->record.labels;
+    data.nlabels = t->record.nlabels;
+    TB_TRY(open_tokenizer(t, &data));
+    return tb_feed_create(t->ctx, &data, t->tokenizer, &t->feed);
 }
 
-static size_t tokens_of(const tb_corpus *c)
-{
-    size_t a, b;
-    (void)tb_corpus_tokens(c, TB_SPLIT_TRAIN, &a);
-    (void)tb_corpus_tokens(c, TB_SPLIT_VAL, &b);
-    return a + b;
-}
-
-static tb_status check_corpus(tb_trainer *t)
+static tb_status check_feed(tb_trainer *t)
 {
     char hash[17];
-    size_t n = tokens_of(t->corpus);
+    size_t n = tb_feed_tokens(t->feed, TB_SPLIT_TRAIN) +
+               tb_feed_tokens(t->feed, TB_SPLIT_VAL);
     tb_format(hash, sizeof hash, "%016llx",
-              (unsigned long long)tb_corpus_hash(t->corpus));
+              (unsigned long long)tb_feed_hash(t->feed));
     if (!t->spec.resume) {
         t->record.tokens = n;
         memcpy(t->record.tokens_hash, hash, sizeof hash);
+        t->record.labels = tb_feed_labels(t->feed, &t->record.nlabels);
         return TB_OK;
     }
     if (n == t->record.tokens && tb_streq(hash, t->record.tokens_hash))
@@ -122,24 +119,25 @@ static tb_status check_corpus(tb_trainer *t)
     return TB_FAIL(t->ctx, TB_ERR_INPUT,
                    "resume: text: %s is not what the run in %s was trained on: "
                    "%zu tokens with hash %s, the run has %zu with %s",
-                   t->spec.text, t->spec.out, n, hash, t->record.tokens,
-                   t->record.tokens_hash);
+                   t->spec.source ? t->spec.source : t->spec.text, t->spec.out,
+                   n, hash, t->record.tokens, t->record.tokens_hash);
 }
 
-static tb_status open_text(tb_trainer *t)
+static tb_status open_data(tb_trainer *t)
 {
-    tb_text text;
-    TB_TRY(need(t, t->spec.text, "text"));
-    TB_TRY(tb_text_load(t->ctx, t->spec.text, NULL, &text));
-    tb_status s = open_corpus(t, &text);
-    tb_text_clear(t->ctx, &text);
-    return s == TB_OK ? check_corpus(t) : s;
+    tb_files files;
+    tb_status s = tb_files_load(t->ctx, &t->spec, &files);
+    if (s == TB_OK)
+        s = open_feed(t, &files);
+    tb_files_clear(t->ctx, &files);
+    return s == TB_OK ? check_feed(t) : s;
 }
 
 /* --- model ------------------------------------------------------------------
  */
 
-static tb_status settle_vocab(tb_trainer *t)
+/* What of the model follows from the data. */
+static tb_status settle_data(tb_trainer *t)
 {
     size_t *vocab = &t->spec.settings.vocab;
     size_t n = tb_tokenizer_size(t->tokenizer);
@@ -148,6 +146,8 @@ static tb_status settle_vocab(tb_trainer *t)
                        "vocab: got %zu, the tokenizer has %zu tokens", *vocab,
                        n);
     *vocab = n;
+    t->spec.settings.classes = t->record.nlabels;
+    t->spec.settings.padding = t->spec.task != TB_TASK_LM;
     return TB_OK;
 }
 
@@ -167,26 +167,23 @@ static void settle_record(tb_trainer *t)
 
 static tb_status open_model(tb_trainer *t)
 {
-    TB_TRY(settle_vocab(t));
+    TB_TRY(settle_data(t));
     TB_TRY(tb_model_create(t->ctx, t->block, &t->spec.settings, t->spec.dtype,
                            &t->model));
     settle_record(t);
+    tb_model_smooth_labels(t->model, t->spec.label_smoothing);
     return tb_quiet_init(t->model, &t->quiet);
 }
 
 static tb_status open_buffers(tb_trainer *t)
 {
     tb_model *m = t->model;
-    size_t batch = t->spec.batch, T = t->spec.settings.context, n;
-    TB_TRY(tb_model_memory(m, batch, T, TB_PASS_BWD, &t->memory));
-    if (!tb_mul(batch, T, &n))
-        return TB_FAIL(t->ctx, TB_ERR_MEMORY, "batch x context overflows");
+    size_t batch = t->spec.batch, T = tb_feed_time(t->feed);
+    size_t S = tb_feed_source_time(t->feed);
+    TB_TRY(tb_model_memory(m, batch, T, S ? S : T, TB_PASS_BWD, &t->memory));
     TB_TRY(tb_model_init(m, t->spec.seed));
-    TB_TRY(tb_model_bind(m, batch, T, TB_PASS_BWD));
-    t->tokens = tb_alloc(t->ctx, n, sizeof *t->tokens);
-    t->targets = t->tokens ? tb_alloc(t->ctx, n, sizeof *t->targets) : NULL;
-    if (!t->targets)
-        return TB_ERR_MEMORY;
+    TB_TRY(tb_model_bind_source(m, batch, T, S ? S : T, TB_PASS_BWD));
+    TB_TRY(tb_rows_create(t->ctx, t->feed, batch, &t->rows));
     return tb_optimizer_create(t->ctx, m->dtype, m->views, m->nviews,
                                m->nelements, m->params, &t->optimizer);
 }
@@ -226,7 +223,7 @@ static tb_status open_all(tb_trainer *t)
     TB_TRY(own_strings(t));
     TB_TRY(t->spec.resume ? open_old(t) : open_new(t));
     TB_TRY(tb_record_check(t->ctx, &t->spec));
-    TB_TRY(open_text(t));
+    TB_TRY(open_data(t));
     TB_TRY(open_model(t));
     TB_TRY(open_folder(t));
     TB_TRY(open_buffers(t));
@@ -250,10 +247,9 @@ void tb_trainer_close(tb_trainer *t)
     tb_folder_close(&t->folder);
     tb_optimizer_destroy(t->optimizer);
     tb_quiet_clear(&t->quiet);
-    tb_free(t->ctx, t->tokens);
-    tb_free(t->ctx, t->targets);
+    tb_rows_clear(t->ctx, &t->rows);
     tb_model_destroy(t->model);
-    tb_corpus_destroy(t->corpus);
+    tb_feed_destroy(t->feed);
     tb_tokenizer_destroy(t->tokenizer);
     if (t->own_block)
         tb_block_destroy(t->ctx, t->own_block);

@@ -54,14 +54,25 @@ static void write_row(const tb_setting_row *r, const tb_train_spec *s,
         break;
     case TB_SETTING_SCHEDULE:
     case TB_SETTING_DTYPE:
+    case TB_SETTING_STACK:
+    case TB_SETTING_TASK:
         tb_json_string(j, r->key, tb_setting_text(r, s, text));
         break;
     }
 }
 
+static void write_labels(const tb_record *r, tb_json *j)
+{
+    if (!r->nlabels)
+        return;
+    tb_json_array(j, "labels");
+    for (size_t i = 0; i < r->nlabels; i++)
+        tb_json_string(j, NULL, r->labels[i]);
+    tb_json_end(j);
+}
+
 void tb_record_json(const tb_record *r, tb_json *j)
 {
-    tb_json_string(j, "kind", "decoder");
     tb_json_string(j, "block_name", r->block_name);
     tb_json_string(j, "block_hash", r->block_hash);
     for (size_t i = 0; i < tb_setting_count; i++) {
@@ -74,6 +85,7 @@ void tb_record_json(const tb_record *r, tb_json *j)
     }
     tb_json_int(j, "tokens", (int64_t)r->tokens);
     tb_json_string(j, "tokens_hash", r->tokens_hash);
+    write_labels(r, j);
 }
 
 tb_status tb_record_text(tb_ctx *ctx, const tb_record *r, bool pretty,
@@ -173,11 +185,31 @@ static tb_status read_schedule(const reader *r, const char *key,
                          key, word);
 }
 
+static tb_status read_stack(const reader *r, const char *key, int *out)
+{
+    size_t i = 0;
+    TB_TRY(read_word(r, key, tb_stack_names, TB_LEN(tb_stack_names), &i));
+    *out = (int)i;
+    return TB_OK;
+}
+
+static tb_status read_task(const reader *r, const char *key, tb_task *out)
+{
+    const char *word;
+    TB_TRY(tb_config_string(r->c, key, &word));
+    return tb_task_named(r->ctx, word, out) == TB_OK
+               ? TB_OK
+               : TB_FAIL(r->ctx, TB_ERR_INPUT, "%s: %s: got \"%.40s\"", r->name,
+                         key, word);
+}
+
 static tb_status read_row(const reader *r, const tb_setting_row *row,
                           tb_train_spec *s)
 {
     void *p = tb_setting_field(row, s);
     size_t i = 0;
+    if (row->later && tb_config_what(r->c, row->key) == TB_CONFIG_ABSENT)
+        return TB_OK;
     switch (row->kind) {
     case TB_SETTING_SIZE:
     case TB_SETTING_COUNT:
@@ -199,6 +231,10 @@ static tb_status read_row(const reader *r, const tb_setting_row *row,
             read_word(r, row->key, tb_dtype_names, TB_LEN(tb_dtype_names), &i));
         *(tb_dtype *)p = (tb_dtype)i;
         return TB_OK;
+    case TB_SETTING_STACK:
+        return read_stack(r, row->key, p);
+    case TB_SETTING_TASK:
+        return read_task(r, row->key, p);
     }
     return TB_OK;
 }
@@ -225,23 +261,64 @@ static tb_status read_hash(const reader *r, const char *key, size_t size,
     return TB_OK;
 }
 
-static tb_status read_kind(const reader *r)
+/* Classes are the places of the labels. */
+static tb_status read_labels(const reader *r, tb_record *out)
 {
-    static const char *const kinds[] = {"decoder"};
-    size_t i;
-    if (tb_config_what(r->c, "tollbooth") != TB_CONFIG_STRING)
+    tb_config *list, *item;
+    size_t n = out->spec.settings.classes;
+    if (!n)
+        return TB_OK;
+    TB_TRY(tb_config_array(r->c, "labels", &list));
+    if (tb_config_length(list) != n)
         return TB_FAIL(r->ctx, TB_ERR_INPUT,
-                       "%s: not written by tollbooth train (no key "
-                       "\"tollbooth\")",
-                       r->name);
-    return read_word(r, "kind", kinds, TB_LEN(kinds), &i);
+                       "%s: labels: got %zu, wanted %zu, one for each class",
+                       r->name, tb_config_length(list), n);
+    const char **labels = tb_arena_alloc(r->arena, n * sizeof *labels);
+    if (!labels)
+        return TB_ERR_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        TB_TRY(tb_config_item(list, i, &item));
+        TB_TRY(tb_config_string(item, NULL, &labels[i]));
+        labels[i] = tb_arena_strdup(r->arena, labels[i]);
+        if (!labels[i])
+            return TB_ERR_MEMORY;
+        if (i > 0 && strcmp(labels[i - 1], labels[i]) >= 0)
+            return TB_FAIL(r->ctx, TB_ERR_INPUT,
+                           "%s: labels[%zu]: got \"%.60s\" after \"%.60s\", "
+                           "wanted them sorted",
+                           r->name, i, labels[i], labels[i - 1]);
+    }
+    out->labels = labels;
+    out->nlabels = n;
+    return TB_OK;
+}
+
+static tb_status check_ours(const reader *r)
+{
+    if (tb_config_what(r->c, "tollbooth") == TB_CONFIG_STRING)
+        return TB_OK;
+    return TB_FAIL(r->ctx, TB_ERR_INPUT,
+                   "%s: not written by tollbooth train (no key \"tollbooth\")",
+                   r->name);
+}
+
+/* A folder of an earlier version has one task and no smoothing. */
+static void fill_later(tb_train_spec *s)
+{
+    if (s->task == TB_TASK_UNSET)
+        s->task = TB_TASK_LM;
+    if (s->label_smoothing < 0)
+        s->label_smoothing = 0;
 }
 
 static tb_status read_all(const reader *r, tb_record *out)
 {
-    TB_TRY(read_kind(r));
+    TB_TRY(check_ours(r));
     for (size_t i = 0; i < tb_setting_count; i++)
         TB_TRY(read_row(r, &tb_setting_rows[i], &out->spec));
+    fill_later(&out->spec);
+    out->spec.settings.padding = out->spec.task != TB_TASK_LM;
+    TB_TRY(read_labels(r, out));
     TB_TRY(read_origin(r, "norm_from", &out->norm_from));
     TB_TRY(read_origin(r, "eps_from", &out->eps_from));
     TB_TRY(read_text(r, "block_name", &out->block_name));

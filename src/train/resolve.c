@@ -25,6 +25,7 @@ static const tb_train_spec defaults = {
     .adam_eps = 1e-8,
     .weight_decay = 0.1,
     .clip = 1,
+    .label_smoothing = 0,
     .val_fraction = TB_VAL_FRACTION,
     .val_every = 250,
     .val_windows = 32,
@@ -33,8 +34,19 @@ static const tb_train_spec defaults = {
     .tokenizer = "char",
 };
 
+/* What a stack is for. */
+static tb_task task_of(int stack)
+{
+    static const tb_task tasks[] = {[TB_STACKS_DECODER] = TB_TASK_LM,
+                                    [TB_STACKS_ENCODER] = TB_TASK_MLM,
+                                    [TB_STACKS_BOTH] = TB_TASK_TRANSLATE};
+    return tasks[stack];
+}
+
 void tb_record_defaults(tb_train_spec *s)
 {
+    if (s->task == TB_TASK_UNSET)
+        s->task = task_of(s->settings.stack);
     for (size_t i = 0; i < tb_setting_count; i++)
         if (!tb_setting_is_set(&tb_setting_rows[i], s))
             tb_setting_copy(&tb_setting_rows[i], s, &defaults);
@@ -51,6 +63,23 @@ static tb_status between(tb_ctx *ctx, const char *key, double got, double low,
     return TB_FAIL(ctx, TB_ERR_ARG, "%s: got %g, wanted %s", key, got, wanted);
 }
 
+/* Who can do what: a decoder's tokens see only those before them, an encoder's
+ * see the one they are to predict. */
+static tb_status check_task(tb_ctx *ctx, const tb_train_spec *s)
+{
+    static const tb_stacks stacks[] = {[TB_TASK_UNSET] = TB_STACKS_DECODER,
+                                       [TB_TASK_LM] = TB_STACKS_DECODER,
+                                       [TB_TASK_MLM] = TB_STACKS_ENCODER,
+                                       [TB_TASK_CLASSIFY] = TB_STACKS_ENCODER,
+                                       [TB_TASK_TRANSLATE] = TB_STACKS_BOTH};
+    int stack = s->settings.stack, wanted = (int)stacks[s->task];
+    if (stack == wanted)
+        return TB_OK;
+    return TB_FAIL(ctx, TB_ERR_ARG, "task %s: got the stack %s, wanted %s",
+                   tb_task_name(s->task), tb_stack_names[stack],
+                   tb_stack_names[wanted]);
+}
+
 tb_status tb_record_check(tb_ctx *ctx, const tb_train_spec *s)
 {
     const double inf = __builtin_inf();
@@ -62,6 +91,9 @@ tb_status tb_record_check(tb_ctx *ctx, const tb_train_spec *s)
     TB_TRY(between(ctx, "clip", s->clip, 0, inf, "0 or more"));
     TB_TRY(between(ctx, "val_fraction", s->val_fraction, 0, 1,
                    "0 to less than 1"));
+    TB_TRY(between(ctx, "label_smoothing", s->label_smoothing, 0, 1,
+                   "0 to less than 1"));
+    TB_TRY(check_task(ctx, s));
     return between(ctx, "batch", (double)s->batch, 1, 1 << 24,
                    "1 to less than 2^24");
 }

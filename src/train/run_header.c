@@ -5,15 +5,13 @@
 #include "train/setting.h"
 #include "train/trainer.h"
 
-static void text_json(const tb_trainer *t, tb_json *j)
+/* What one file is, into an open object. */
+static void file_json(const tb_trainer *t, size_t i, const char *name,
+                      tb_json *j)
 {
-    const tb_text_stats *s = &t->stats;
-    size_t train, val;
-    (void)tb_corpus_tokens(t->corpus, TB_SPLIT_TRAIN, &train);
-    (void)tb_corpus_tokens(t->corpus, TB_SPLIT_VAL, &val);
-    tb_json_object(j, "corpus");
-    tb_json_string(j, "text", t->spec.text);
-    tb_json_bool(j, "gzip", t->gzip);
+    const tb_text_stats *s = &t->stats[i];
+    tb_json_string(j, "text", name);
+    tb_json_bool(j, "gzip", t->gzip[i]);
     tb_json_int(j, "bytes", (int64_t)s->bytes);
     tb_json_int(j, "characters", (int64_t)s->codepoints);
     tb_json_int(j, "lf", (int64_t)s->lf);
@@ -22,8 +20,31 @@ static void text_json(const tb_trainer *t, tb_json *j)
     tb_json_int(j, "nul", (int64_t)s->nul);
     tb_json_int(j, "invalid_bytes", (int64_t)s->invalid);
     tb_json_bool(j, "bom", s->bom);
-    tb_json_int(j, "train_tokens", (int64_t)train);
-    tb_json_int(j, "val_tokens", (int64_t)val);
+}
+
+static void lines_json(const tb_feed *f, tb_json *j)
+{
+    size_t train = tb_feed_lines(f, TB_SPLIT_TRAIN);
+    if (!train)
+        return;
+    tb_json_int(j, "train_lines", (int64_t)train);
+    tb_json_int(j, "val_lines", (int64_t)tb_feed_lines(f, TB_SPLIT_VAL));
+    tb_json_int(j, "skipped_lines", (int64_t)tb_feed_skipped(f));
+}
+
+static void corpus_json(const tb_trainer *t, tb_json *j)
+{
+    const tb_feed *f = t->feed;
+    tb_json_object(j, "corpus");
+    file_json(t, 0, t->spec.source ? t->spec.source : t->spec.text, j);
+    tb_json_int(j, "train_tokens", (int64_t)tb_feed_tokens(f, TB_SPLIT_TRAIN));
+    tb_json_int(j, "val_tokens", (int64_t)tb_feed_tokens(f, TB_SPLIT_VAL));
+    lines_json(f, j);
+    if (t->spec.target) {
+        tb_json_object(j, "target");
+        file_json(t, 1, t->spec.target, j);
+        tb_json_end(j);
+    }
     tb_json_end(j);
 }
 
@@ -81,7 +102,7 @@ tb_status tb_trainer_header(const tb_trainer *t, tb_json *j)
     tb_json_int(j, "resumed_at", (int64_t)t->progress.step);
     tb_json_int(j, "parameters", (int64_t)t->model->nparameters);
     groups_json(t, j);
-    text_json(t, j);
+    corpus_json(t, j);
     machine_json(t, j);
     memory_json(t, j);
     tb_json_end(j);

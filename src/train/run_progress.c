@@ -26,10 +26,12 @@ static size_t fifth_of(size_t steps, size_t s)
 
 void tb_progress_loss(tb_progress *p, size_t steps, double loss)
 {
-    if (p->step == 1)
+    if (tb_isfinite(loss)) /* else a step without targets: as the one before */
+        p->loss = loss;
+    if (!tb_isfinite(p->first_loss))
         p->first_loss = loss;
-    p->loss = loss;
-    p->fifth[fifth_of(steps, p->step)] += loss;
+    if (tb_isfinite(p->loss))
+        p->fifth[fifth_of(steps, p->step)] += p->loss;
 }
 
 static double mean_of_fifth(const tb_progress *p, size_t steps, size_t f)

@@ -107,6 +107,7 @@ tb_status tb_lm_score(tb_lm *m, const int32_t *ids, size_t n,
                 .targets = n - 1,
                 .vocab = m->record.spec.settings.vocab};
     *out = (tb_score){0};
+    TB_TRY(tb_lm_need_task(m, "score", TB_TASK_LM));
     TB_TRY(check_ids(m, ids, n));
     tb_status status = prepare(&s, logits_npy);
     if (status == TB_OK)

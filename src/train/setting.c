@@ -5,21 +5,30 @@
 
 #define MODEL(key, kind)                                                       \
     {                                                                          \
-#        key, TB_SETTING_##kind, offsetof(tb_train_spec, settings.key), false  \
+#        key, TB_SETTING_##kind, offsetof(tb_train_spec, settings.key), false, \
+            false                                                              \
     }
 #define TRAIN(key, kind, free)                                                 \
     {                                                                          \
-#        key, TB_SETTING_##kind, offsetof(tb_train_spec, key), free            \
+#        key, TB_SETTING_##kind, offsetof(tb_train_spec, key), free, false     \
+    }
+#define LATER(key, kind, field, free)                                          \
+    {                                                                          \
+#        key, TB_SETTING_##kind, offsetof(tb_train_spec, field), free, true    \
     }
 
 const tb_setting_row tb_setting_rows[] = {
+    LATER(kind, STACK, settings.stack, false),
+    LATER(task, TASK, task, false),
     MODEL(depth, SIZE),
+    LATER(decoder_depth, SIZE, settings.decoder_depth, false),
     MODEL(width, SIZE),
     MODEL(heads, SIZE),
     MODEL(kv_heads, SIZE),
     MODEL(ffn, SIZE),
     MODEL(context, SIZE),
     MODEL(vocab, SIZE),
+    LATER(classes, SIZE, settings.classes, false),
     MODEL(norm, TEXT),
     MODEL(eps, REAL),
     MODEL(dropout, REAL),
@@ -39,6 +48,7 @@ const tb_setting_row tb_setting_rows[] = {
     TRAIN(adam_eps, REAL, false),
     TRAIN(weight_decay, REAL, false),
     TRAIN(clip, REAL, false),
+    LATER(label_smoothing, REAL, label_smoothing, false),
     TRAIN(val_fraction, REAL, false),
     TRAIN(val_every, SIZE, true),
     TRAIN(val_windows, SIZE, false),
@@ -47,13 +57,17 @@ const tb_setting_row tb_setting_rows[] = {
     TRAIN(dtype, DTYPE, false),
     TRAIN(tokenizer, TEXT, false),
     TRAIN(text, TEXT, true),
+    LATER(source, TEXT, source, true),
+    LATER(target, TEXT, target, true),
 };
 #undef MODEL
 #undef TRAIN
+#undef LATER
 
 const size_t tb_setting_count = TB_LEN(tb_setting_rows);
 
 const char *const tb_dtype_names[2] = {"f32", "f64"};
+const char *const tb_stack_names[3] = {"decoder", "encoder", "encoder-decoder"};
 const char *const tb_origin_names[5] = {"default", "config", "model", "option",
                                         "text"};
 
@@ -88,6 +102,10 @@ bool tb_setting_is_set(const tb_setting_row *r, const tb_train_spec *s)
         return *(const tb_schedule *)p != TB_SCHEDULE_UNSET;
     case TB_SETTING_DTYPE:
         return *(const tb_dtype *)p != TB_F32;
+    case TB_SETTING_STACK:
+        return *(const int *)p != TB_STACKS_DECODER;
+    case TB_SETTING_TASK:
+        return *(const tb_task *)p != TB_TASK_UNSET;
     }
     return false;
 }
@@ -103,6 +121,8 @@ static size_t bytes_of(tb_setting_kind k)
         [TB_SETTING_TEXT] = sizeof(const char *),
         [TB_SETTING_SEED] = sizeof(uint64_t),
         [TB_SETTING_SCHEDULE] = sizeof(tb_schedule),
+        [TB_SETTING_STACK] = sizeof(int),
+        [TB_SETTING_TASK] = sizeof(tb_task),
         [TB_SETTING_DTYPE] = sizeof(tb_dtype),
     };
     return sizes[k];
@@ -155,6 +175,10 @@ const char *tb_setting_text(const tb_setting_row *r, const tb_train_spec *s,
         return tb_schedule_name(*(const tb_schedule *)p);
     case TB_SETTING_DTYPE:
         return tb_dtype_names[*(const tb_dtype *)p];
+    case TB_SETTING_STACK:
+        return tb_stack_names[*(const int *)p];
+    case TB_SETTING_TASK:
+        return tb_task_name(*(const tb_task *)p);
     }
     return "";
 }

@@ -16,6 +16,8 @@ typedef enum tb_setting_kind {
     TB_SETTING_TEXT,      /* const char *, NULL unset */
     TB_SETTING_SEED,      /* uint64_t, TB_SEED_UNSET */
     TB_SETTING_SCHEDULE,  /* tb_schedule */
+    TB_SETTING_STACK,     /* tb_stacks, TB_STACKS_DECODER unset */
+    TB_SETTING_TASK,      /* tb_task */
     TB_SETTING_DTYPE      /* tb_dtype, TB_F32 unset */
 } tb_setting_kind;
 
@@ -24,6 +26,7 @@ typedef struct tb_setting_row {
     tb_setting_kind kind;
     size_t offset; /* in tb_train_spec */
     bool free;     /* a resumed run may change it */
+    bool later;    /* folders of earlier versions lack it: unset */
 } tb_setting_row;
 
 extern const tb_setting_row tb_setting_rows[];
@@ -31,6 +34,7 @@ extern const size_t tb_setting_count;
 
 extern const char *const tb_dtype_names[2];  /* by tb_dtype */
 extern const char *const tb_origin_names[5]; /* by tb_origin */
+extern const char *const tb_stack_names[3];  /* by tb_stacks */
 
 void *tb_setting_field(const tb_setting_row *r, tb_train_spec *s);
 const void *tb_setting_peek(const tb_setting_row *r, const tb_train_spec *s);

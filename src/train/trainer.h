@@ -18,6 +18,8 @@ typedef struct tb_record {
     char block_hash[65];
     size_t tokens; /* of the text */
     char tokens_hash[17];
+    const char *const *labels; /* of classify, else none */
+    size_t nlabels;
 } tb_record;
 
 /** tb_record_defaults - give every unset field that does not depend on the
@@ -64,7 +66,8 @@ typedef struct tb_progress {
 } tb_progress;
 
 void tb_progress_init(tb_progress *p);
-/** tb_progress_loss - count the loss of step p->step of `steps`. */
+/** tb_progress_loss - count the loss of step p->step of `steps`; nan: the step
+ * had no targets. */
 void tb_progress_loss(tb_progress *p, size_t steps, double loss);
 /** tb_progress_plateau - after all steps: the last fifth is less than 1 %
  * below the one before. */
@@ -132,6 +135,34 @@ tb_status tb_state_load(tb_ctx *ctx, const char *dir, const tb_record *r,
 tb_status tb_weights_load(tb_ctx *ctx, const char *dir, const tb_record *r,
                           tb_model *m, size_t *step);
 
+/* --- data ----------------------------------------------------------------- */
+
+/** The loaded files of a task: the text; or source and target. */
+typedef struct tb_files {
+    size_t count;
+    const char *name[2];
+    tb_text text[2];
+} tb_files;
+
+/** tb_files_load - what the task of `s` reads; TB_ERR_ARG if it is not given,
+ * or something else is. */
+tb_status tb_files_load(tb_ctx *ctx, const tb_train_spec *s, tb_files *out);
+void tb_files_clear(tb_ctx *ctx, tb_files *f);
+/** tb_files_feed - the spec of a feed of these files. */
+tb_feed_spec tb_files_feed(const tb_files *f, const tb_train_spec *s);
+
+/** tb_rows_create - room for `count` rows as f fills them. */
+tb_status tb_rows_create(tb_ctx *ctx, const tb_feed *f, size_t count,
+                         tb_rows *out);
+void tb_rows_clear(tb_ctx *ctx, tb_rows *r);
+/** tb_rows_batch - the rows as a model reads them; training has a seed and a
+ * step. */
+tb_batch tb_rows_batch(const tb_rows *r, uint64_t seed, uint64_t step);
+/** tb_rows_targets - positions with a target. tb_rows_tokens - those that are
+ * no padding, of both sides. */
+size_t tb_rows_targets(const tb_feed *f, const tb_rows *r, size_t count);
+size_t tb_rows_tokens(const tb_feed *f, const tb_rows *r, size_t count);
+
 /* --- evaluation ----------------------------------------------------------- */
 
 /** A bound model run as tb_model_quiet_attrs has it. */
@@ -155,12 +186,11 @@ typedef struct tb_mean {
 void tb_mean_add(tb_mean *m, double loss, size_t tokens);
 double tb_mean_of(const tb_mean *m); /* nan of nothing */
 
-/** tb_validate - mean loss over up to `windows` windows of the validation
- * part, evenly spread; nan if it is empty. Tokens and targets are scratch of
- * the bound batch x context. */
-tb_status tb_validate(tb_quiet *q, const tb_corpus *c, size_t batch,
-                      size_t windows, int32_t *tokens, int32_t *targets,
-                      double *out);
+/** tb_validate - mean loss over the targets of up to `windows` rows of the
+ * validation part, evenly spread; nan if there is none. `rows` is scratch of
+ * the bound batch. */
+tb_status tb_validate(tb_quiet *q, const tb_feed *f, size_t batch,
+                      size_t windows, const tb_rows *rows, double *out);
 
 /* --- the loop ------------------------------------------------------------- */
 
@@ -172,14 +202,14 @@ typedef struct tb_trainer {
     const tb_block *block;
     tb_block *own_block; /* read from the folder, or NULL */
     tb_tokenizer *tokenizer;
-    tb_text_stats stats;
-    bool gzip;
-    tb_corpus *corpus;
+    tb_text_stats stats[2]; /* of the text; of source and target */
+    bool gzip[2];
+    tb_feed *feed;
     tb_model *model;
     tb_optimizer *optimizer;
     tb_quiet quiet;
     tb_folder folder;
-    int32_t *tokens, *targets; /* [batch, context] */
+    tb_rows rows; /* of a batch */
     tb_progress progress;
     size_t saved;  /* step of the last checkpoint in the folder; 0: none */
     size_t memory; /* bytes of activations */

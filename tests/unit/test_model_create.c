@@ -174,7 +174,7 @@ TB_TEST(kept_or_not)
         unsigned passes = keep ? TB_PASS_BWD | TB_PASS_KEEP : 0;
         double loss;
         tb_batch batch = {.tokens = ids, .targets = ids};
-        TB_OKAY(T, tb_model_memory(m, 2, 6, passes, &bytes[keep]));
+        TB_OKAY(T, tb_model_memory(m, 2, 6, 6, passes, &bytes[keep]));
         TB_OKAY(T, tb_model_bind(m, 2, 6, passes));
         TB_CHECK(T, bytes[keep] == m->bound->bytes);
         TB_OKAY(T, tb_model_forward(m, &batch, &loss));

@@ -29,7 +29,7 @@ TB_TEST(texts)
     s.text = tmp_path("absent.txt");
     fails(T, &s, TB_ERR_INPUT, "absent.txt");
     s.text = NULL;
-    fails(T, &s, TB_ERR_ARG, "no text given");
+    fails(T, &s, TB_ERR_ARG, "task lm: got no text, wanted a text");
     s.text = help_text("rhyme.txt", 20);
     s.tokenizer = "word";
     fails(T, &s, TB_ERR_ARG, "word");
