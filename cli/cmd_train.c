@@ -14,8 +14,7 @@
 static const opt_usage usage = {
     .name = "train",
     .operands = "[BLOCK]",
-    .summary =
-        "train a model on a text, on labelled lines, or on pairs of lines",
+    .summary = "train a model on a text, labels or pairs of lines",
     .detail =
         "Results go to the folder --out: the weights (model.safetensors), the "
         "state to resume from, config.json, the tokenizer and the block's "
@@ -127,8 +126,8 @@ static void look_at_first(const tb_train_step *s)
     char loss[TB_SHOW_CHARS], even[TB_SHOW_CHARS], times[TB_SHOW_CHARS];
     if (s->step == 1 && s->loss > 1.1 * s->uniform_loss)
         fprintf(stderr,
-                "first loss %s, %s times that of even guesses (ln of the "
-                "vocabulary, %s): large initial weights, or no final norm\n",
+                "first loss %s, %s times that of even guesses (%s): large "
+                "initial weights, or no final norm\n",
                 tb_show_number(s->loss, loss),
                 tb_show_number(s->loss / s->uniform_loss, times),
                 tb_show_number(s->uniform_loss, even));

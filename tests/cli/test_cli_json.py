@@ -45,6 +45,7 @@ IS = {
     "object": lambda v: isinstance(v, dict),
     "list": lambda v: isinstance(v, list) and nested_numbers(v),
     "nested": nested_numbers,
+    "strings": lambda v: isinstance(v, list) and all(isinstance(x, str) for x in v),
 }
 
 
@@ -149,11 +150,21 @@ def json_flow(t):
 @test
 def json_train(t):
     t.write("book.txt", story(400))
+    t.write("labels.tsv", "a\tfirst\nb\tsecond\n")
     line = ("train", "pre-ln", "--text", "book.txt", "--depth", "1", "--json",
             *TINY)
     runs = [t.run(*line, "--steps", "4", "--val-every", "2", "--out", "run").lines(),
             t.run(*line, "--steps", "3", "--lr", "1e28", "--init",
-                  "*: normal(0.02)", rc=4).lines()]
+                  "*: normal(0.02)", rc=4).lines(),
+            t.run("train", "pre-ln", "--source", "book.txt", "--target",
+                  "book.txt", "--depth", "1", "--json", *TINY, "--context",
+                  "128", "--steps", "2", rc=0).lines(),
+            t.run("train", "pre-ln", "--stack", "encoder", "--text", "book.txt",
+                  "--depth", "1", "--json", *TINY, "--context", "4", "--steps",
+                  "9", rc=0).lines(),
+            t.run("train", "pre-ln", "--stack", "encoder", "--task", "classify",
+                  "--text", "labels.tsv", "--depth", "1", "--json", *TINY,
+                  "--steps", "2", rc=0).lines()]
     compare_with(t, "train: the first line", [r[0] for r in runs])
     compare_with(t, "train: a line per update", [x for r in runs for x in r[1:-1]])
     compare_with(t, "train: the last line", [r[-1] for r in runs])
