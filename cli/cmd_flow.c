@@ -167,6 +167,14 @@ static int print_objects(tb_ctx *ctx, tb_flow *const *runs, size_t n, int code)
     return print_json(ctx, j, code);
 }
 
+static void print_heading(const tb_flow *f)
+{
+    printf("\n%s, %zu", f->block, f->depth);
+    if (f->nstacks > 1)
+        printf(" + %zu", f->stacks[1].depth);
+    printf(" blocks\n");
+}
+
 static int print_figures(tb_ctx *ctx, const flow_options *o,
                          tb_flow *const *runs, size_t n, int code)
 {
@@ -184,7 +192,7 @@ static int print_figures(tb_ctx *ctx, const flow_options *o,
     for (size_t i = 0; i < n && s == TB_OK; i++) {
         fputs(tb_out_str(out), stdout);
         tb_out_reset(out);
-        printf("\n%s, %zu blocks\n", runs[i]->block, runs[i]->depth);
+        print_heading(runs[i]);
         if (o->table)
             s = flow_table(ctx, runs[i], &term, out);
         if (s == TB_OK && runs[i]->has_spread)

@@ -4,31 +4,45 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* --- figures -----------------------------------------------------------------
  */
+
+/* "post-ln", of two stacks "post-ln encoder". */
+static void stack_label(const tb_flow *f, const tb_flow_stack *s, size_t size,
+                        char *out)
+{
+    snprintf(out, size, "%s%s%s", f->block, s->role ? " " : "",
+             s->role ? s->role : "");
+}
 
 /** Arrays of one curve, freed together. */
 typedef struct curve {
     double *lane, *total, *branch;
     const char **names;
+    char *label;
 } curve;
 
-static bool fill(const tb_flow *f, curve *c, tb_flow_curve *out)
+static bool fill(const tb_flow *f, const tb_flow_stack *s, curve *c,
+                 tb_flow_curve *out)
 {
-    size_t n = f->nrows;
+    size_t n = s->nrows, label = strlen(f->block) + 16;
+    const tb_flow_row *rows = f->rows + s->first;
     *c = (curve){calloc(n, sizeof(double)), calloc(n, sizeof(double)),
-                 calloc(n, sizeof(double)), calloc(n, sizeof(char *))};
-    if (!c->lane || !c->total || !c->branch || !c->names)
+                 calloc(n, sizeof(double)), calloc(n, sizeof(char *)),
+                 malloc(label)};
+    if (!c->lane || !c->total || !c->branch || !c->names || !c->label)
         return false;
     for (size_t k = 0; k < n; k++) {
-        c->lane[k] = f->rows[k].lane;
-        c->total[k] = f->rows[k].total;
-        c->branch[k] = f->rows[k].branch;
-        c->names[k] = f->rows[k].name;
+        c->lane[k] = rows[k].lane;
+        c->total[k] = rows[k].total;
+        c->branch[k] = rows[k].branch;
+        c->names[k] = rows[k].name;
     }
-    *out = (tb_flow_curve){.block = f->block,
-                           .depth = f->depth,
+    stack_label(f, s, label, c->label);
+    *out = (tb_flow_curve){.block = c->label,
+                           .depth = s->depth,
                            .n = n,
                            .lane = c->lane,
                            .total = c->total,
@@ -37,25 +51,46 @@ static bool fill(const tb_flow *f, curve *c, tb_flow_curve *out)
     return true;
 }
 
+/* One curve for each stack of each run. */
+static bool fill_all(tb_flow *const *runs, size_t n, curve *curves,
+                     tb_flow_curve *shown)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t s = 0; s < runs[i]->nstacks; s++, at++)
+            if (!fill(runs[i], &runs[i]->stacks[s], &curves[at], &shown[at]))
+                return false;
+    return true;
+}
+
+static size_t count_stacks(tb_flow *const *runs, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += runs[i]->nstacks;
+    return count;
+}
+
 typedef tb_status (*figure_fn)(tb_ctx *ctx, const tb_flow_figure *f, void *to);
 
 static tb_status with_figure(tb_ctx *ctx, tb_flow *const *runs, size_t n,
                              figure_fn fn, void *to)
 {
-    curve *curves = calloc(n, sizeof *curves);
-    tb_flow_curve *shown = calloc(n, sizeof *shown);
-    tb_status s = curves && shown ? TB_OK : TB_ERR_MEMORY;
-    for (size_t i = 0; i < n && s == TB_OK; i++)
-        if (!fill(runs[i], &curves[i], &shown[i]))
-            s = TB_ERR_MEMORY;
-    tb_flow_figure f = {.runs = shown, .count = n};
+    size_t count = count_stacks(runs, n);
+    curve *curves = calloc(count, sizeof *curves);
+    tb_flow_curve *shown = calloc(count, sizeof *shown);
+    tb_status s = curves && shown && fill_all(runs, n, curves, shown)
+                      ? TB_OK
+                      : TB_ERR_MEMORY;
+    tb_flow_figure f = {.runs = shown, .count = count};
     if (s == TB_OK)
         s = fn(ctx, &f, to);
-    for (size_t i = 0; i < n && curves; i++) {
+    for (size_t i = 0; i < count && curves; i++) {
         free(curves[i].lane);
         free(curves[i].total);
         free(curves[i].branch);
         free(curves[i].names);
+        free(curves[i].label);
     }
     free(curves);
     free(shown);
@@ -124,6 +159,28 @@ static tb_status print_table(tb_ctx *ctx, const tb_column *columns,
     return s;
 }
 
+static void summary_row(const tb_flow *f, const tb_flow_stack *s,
+                        char (*c)[CELL])
+{
+    const tb_flow_row *rows = f->rows + s->first;
+    const tb_flow_row *one = &rows[s->nrows > 1 ? 1 : 0];
+    double low = rows[0].total;
+    for (size_t k = 0; k < s->nrows; k++)
+        low = rows[k].total < low ? rows[k].total : low;
+    stack_label(f, s, CELL, c[0]);
+    snprintf(c[1], CELL, "%zu", s->depth);
+    tb_show_number(one->lane, c[2]);
+    tb_show_number(one->total, c[3]);
+    tb_show_number(rows[0].lane, c[4]);
+    tb_show_number(rows[0].total, c[5]);
+    tb_show_number(low, c[6]);
+    if (s->has_final)
+        tb_show_number(s->final_toll, c[7]);
+    else
+        snprintf(c[7], CELL, "none");
+    tb_show_number(f->loss, c[8]);
+}
+
 tb_status flow_summary(tb_ctx *ctx, tb_flow *const *runs, size_t n,
                        const tb_terminal *term, tb_out *out)
 {
@@ -135,30 +192,14 @@ tb_status flow_summary(tb_ctx *ctx, tb_flow *const *runs, size_t n,
         {"loss", TB_RIGHT, 1, false},
     };
     enum { COLS = sizeof columns / sizeof columns[0] };
-    char(*text)[CELL] = calloc(n * COLS, sizeof *text);
+    size_t count = count_stacks(runs, n), at = 0;
+    char(*text)[CELL] = calloc(count * COLS, sizeof *text);
     if (!text)
         return TB_ERR_MEMORY;
-    for (size_t i = 0; i < n; i++) {
-        const tb_flow *f = runs[i];
-        char(*c)[CELL] = text + i * COLS;
-        const tb_flow_row *one = &f->rows[f->nrows > 1 ? 1 : 0];
-        double low = f->rows[0].total;
-        for (size_t k = 0; k < f->nrows; k++)
-            low = f->rows[k].total < low ? f->rows[k].total : low;
-        snprintf(c[0], CELL, "%s", f->block);
-        snprintf(c[1], CELL, "%zu", f->depth);
-        tb_show_number(one->lane, c[2]);
-        tb_show_number(one->total, c[3]);
-        tb_show_number(f->rows[0].lane, c[4]);
-        tb_show_number(f->rows[0].total, c[5]);
-        tb_show_number(low, c[6]);
-        if (f->has_final)
-            tb_show_number(f->final_toll, c[7]);
-        else
-            snprintf(c[7], CELL, "none");
-        tb_show_number(f->loss, c[8]);
-    }
-    tb_status s = print_table(ctx, columns, COLS, text, n, NULL, term, out);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < runs[i]->nstacks; k++)
+            summary_row(runs[i], &runs[i]->stacks[k], text + at++ * COLS);
+    tb_status s = print_table(ctx, columns, COLS, text, count, NULL, term, out);
     free(text);
     return s;
 }
@@ -193,7 +234,8 @@ tb_status flow_table(tb_ctx *ctx, const tb_flow *f, const tb_terminal *term,
         snprintf(c[0], CELL, "%zu", r->k);
         if (r->layer)
             snprintf(c[1], CELL, "%zu", r->layer);
-        snprintf(c[2], CELL, "%s", r->name);
+        snprintf(c[2], CELL, "%s%s%s", r->role ? r->role : "",
+                 r->role ? " " : "", r->name);
         for (size_t j = 0; j < sizeof numbers / sizeof numbers[0]; j++)
             tb_show_number(numbers[j], c[3 + j]);
     }

@@ -39,10 +39,13 @@ typedef struct tb_flow_spec {
 } tb_flow_spec;
 
 /** One sublayer output x_k; k = 0 is the stem's. Gains are lengths relative
- * to the gradient at the top, over all tokens. The sublayer of a row is the
- * one that ends in it; row 0 has none (its local numbers are 1, 0, 0). */
+ * to the gradient at the top of the row's stack, over all tokens. The sublayer
+ * of a row is the one that ends in it; the stem's has none (its local numbers
+ * are 1, 0, 0). What reaches the top of an encoder under a decoder is the
+ * gradient of the memory, which comes through cross branches only. */
 typedef struct tb_flow_row {
     size_t k, layer;  /* layer from 1; 0 for the stem */
+    const char *role; /* "encoder", "decoder"; NULL in a single stack */
     const char *name; /* "stem", "attn", "ffn", "attn+ffn" */
     double lane;      /* branches cut: exact backward pass */
     double total;     /* the true gradient */
@@ -84,17 +87,27 @@ typedef struct tb_spectrum {
     double *values; /* [n], falling */
 } tb_spectrum;
 
+/** One stack: its rows, its top being the last of them. Of an encoder and a
+ * decoder the encoder's rows come first. */
+typedef struct tb_flow_stack {
+    const char *role;    /* as in its rows */
+    size_t depth;        /* its blocks */
+    size_t first, nrows; /* in tb_flow.rows; k counts through both stacks */
+    bool has_final;
+    double final_toll; /* RMS gain of the norms after the stack */
+} tb_flow_stack;
+
 typedef struct tb_flow {
     const char *block; /* name, or the text */
+    size_t nstacks;
+    tb_flow_stack stacks[2]; /* the last has the head */
     size_t depth, width, heads, tokens, batch;
     uint64_t seed;
     tb_dtype dtype;
     double loss;
     size_t nrows;
     tb_flow_row *rows;
-    bool has_final;
-    double final_toll; /* RMS gain of the norms after the stack */
-    bool has_spread;   /* mean and std of the weights */
+    bool has_spread; /* mean and std of the weights */
     size_t nweights;
     tb_flow_weight *weights;
     bool has_spectrum;

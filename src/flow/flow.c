@@ -16,16 +16,18 @@ typedef struct walk {
     size_t n;  /* elements of a vector */
     size_t nx; /* of one stream of it */
     size_t nstreams;
-    tb_layers layers;   /* those below the tail */
-    void *total, *lane; /* at the boundary reached so far */
+    tb_layers layers;     /* of the stack being walked */
+    tb_flow_stack *stack; /* the same */
+    void *total, *lane;   /* at the boundary reached so far */
     void *next, *local, *tmp;
-    void *grads; /* of the parameters, or NULL */
-    double top;  /* |g_K| */
-    size_t nonfinite;
+    void *memory;     /* gradient of the encoder's output so far, or NULL */
+    void *grads;      /* of the parameters, or NULL */
+    double top;       /* |g_K| */
+    size_t nonfinite; /* in this stack */
     size_t k_now;
 } walk;
 
-enum { FLOW_STREAMS = 32 };
+enum { FLOW_STREAMS = 32, FLOW_INPUTS = FLOW_STREAMS + 8 };
 
 static double ratio(double a, double b)
 {
@@ -124,7 +126,7 @@ static tb_status pull(walk *w, const tb_run *run, int hi, bool cut, void *g,
                       void *out, void *const *gparams)
 {
     bool one = w->nstreams == 1;
-    void *from[FLOW_STREAMS], *gin[FLOW_STREAMS];
+    void *from[FLOW_STREAMS], *gin[FLOW_INPUTS] = {NULL};
     const void *gout[FLOW_STREAMS];
     pieces(w, g, from);
     pieces(w, out, gin);
@@ -163,6 +165,7 @@ static tb_status step_down(walk *w, const tb_run *run, const tb_graph *g,
     TB_TRY(pull(w, run, s, false, w->total, w->next, gparams));
     swap(&w->total, &w->next);
     split_of(w, arrived, row);
+    row->role = w->stack->role;
     row->k = w->k_now--;
     row->layer = tb_model_layer(w->m, p);
     return TB_OK;
@@ -173,6 +176,33 @@ static const char *kept_name(tb_flow_box *box, const char *name)
     return tb_arena_strdup(&box->arena, *name ? name : "block");
 }
 
+static int input_called(const tb_graph *g, const char *name)
+{
+    for (int i = 0; i < g->ninputs; i++)
+        if (tb_streq(g->nodes[g->inputs[i]].name, name))
+            return i;
+    return -1;
+}
+
+/* What a decoder block adds to the memory's gradient: one more pass through
+ * all of it, since the steps give back the stream's alone. */
+static tb_status to_memory(walk *w, const tb_run *run, const tb_graph *g)
+{
+    int memory = w->memory ? input_called(g, "memory") : -1;
+    void *from[FLOW_STREAMS], *gin[FLOW_INPUTS] = {NULL};
+    const void *gout[FLOW_STREAMS];
+    bool adds[FLOW_INPUTS] = {false};
+    if (memory < 0)
+        return TB_OK;
+    pieces(w, w->total, from);
+    for (size_t i = 0; i < w->nstreams; i++)
+        gout[i] = from[i];
+    gin[memory] = w->memory;
+    adds[memory] = true;
+    tb_bwd b = {.hi = -1, .lo = -1, .gout = gout, .gin = gin, .adds = adds};
+    return tb_plan_backward(w->ctx, run, &b);
+}
+
 static tb_status layer_down(walk *w, tb_flow_box *box, size_t p)
 {
     const tb_graph *g = tb_model_graph(w->m, p);
@@ -180,6 +210,7 @@ static tb_status layer_down(walk *w, tb_flow_box *box, size_t p)
         w->grads ? tb_model_gparams(w->m, p, w->grads) : NULL;
     tb_run run;
     TB_TRY(tb_model_run(w->m, p, w->batch, &run));
+    TB_TRY(to_memory(w, &run, g));
     for (int s = g->nboundaries - 1; s >= 1; s--) {
         tb_flow_row *row = &w->f->rows[w->k_now];
         const void *x = s == g->nboundaries - 1
@@ -197,9 +228,13 @@ static tb_status layer_down(walk *w, tb_flow_box *box, size_t p)
 
 static tb_status stem_row(walk *w)
 {
-    tb_flow_row *row = &w->f->rows[0];
-    *row = (tb_flow_row){
-        .name = "stem", .toll = 1, .toll_max = 1, .local_lane = 1};
+    tb_flow_row *row = &w->f->rows[w->k_now];
+    *row = (tb_flow_row){.k = w->k_now,
+                         .role = w->stack->role,
+                         .name = "stem",
+                         .toll = 1,
+                         .toll_max = 1,
+                         .local_lane = 1};
     size_t stem = w->layers.first - 1;
     gains_at(w, row);
     row->std_x = spread(w, tb_model_stream(w->m, stem));
@@ -220,12 +255,12 @@ static tb_status stem_row(walk *w)
     return tb_plan_backward(w->ctx, &run, &b);
 }
 
-static void toll_products(tb_flow *f)
+static void toll_products(tb_flow_row *rows, size_t n)
 {
     double product = 1;
-    for (size_t k = f->nrows; k-- > 0;) {
-        f->rows[k].toll_product = product;
-        product *= f->rows[k].toll;
+    for (size_t k = n; k-- > 0;) {
+        rows[k].toll_product = product;
+        product *= rows[k].toll;
     }
 }
 
@@ -270,12 +305,37 @@ static tb_status start_at_top(walk *w, const tb_flow_spec *spec)
     tb_run run;
     TB_TRY(tb_model_run(w->m, tail, w->batch, &run));
     TB_TRY(tolls_between(w, &run, g, 0, 1, &final));
-    w->f->has_final = final.norms > 0;
-    w->f->final_toll = final.toll;
+    w->stack->has_final = final.norms > 0;
+    w->stack->final_toll = final.toll;
     if (spec->cotangent == TB_COTANGENT_LOSS)
         TB_TRY(loss_cotangent(w, &run));
     else
         fill_cotangent(w, spec);
+    memcpy(w->lane, w->total, w->n * tb_dtype_size(w->m->dtype));
+    w->top = w->k->norm2(w->n, w->total);
+    return TB_OK;
+}
+
+/* The same of an encoder: what reached the memory, through its final. */
+static tb_status start_at_memory(walk *w, size_t part)
+{
+    const tb_graph *g = tb_model_graph(w->m, part);
+    tb_flow_row final = {0};
+    const void *gout[] = {w->memory};
+    void *gin[FLOW_INPUTS] = {NULL};
+    tb_run run;
+    TB_TRY(tb_model_run(w->m, part, w->batch, &run));
+    TB_TRY(tolls_between(w, &run, g, 0, 1, &final));
+    w->stack->has_final = final.norms > 0;
+    w->stack->final_toll = final.toll;
+    pieces(w, w->total, gin);
+    tb_bwd b = {.hi = -1,
+                .lo = -1,
+                .gout = gout,
+                .gin = gin,
+                .gparams =
+                    w->grads ? tb_model_gparams(w->m, part, w->grads) : NULL};
+    TB_TRY(tb_plan_backward(w->ctx, &run, &b));
     memcpy(w->lane, w->total, w->n * tb_dtype_size(w->m->dtype));
     w->top = w->k->norm2(w->n, w->total);
     return TB_OK;
@@ -335,25 +395,41 @@ static tb_status weight_norms(walk *w, tb_flow_box *box)
 /* --- data ------------------------------------------------------------------
  */
 
+/* Random tokens where no text is given. The encoder of two stacks then reads
+ * others, and of a text the window itself. */
+static void fill_batch(const tb_model *m, const tb_flow_spec *spec, int32_t *x,
+                       int32_t *y, int32_t *source)
+{
+    size_t B = spec->batch ? spec->batch : 1, T = m->sizes.s.context;
+    uint64_t v = m->sizes.s.vocab, classes = tb_settings_outputs(&m->sizes.s);
+    tb_rng r = tb_rng_make(spec->seed, "tokens");
+    tb_rng other = tb_rng_make(spec->seed, "source");
+    for (size_t b = 0; b < B; b++)
+        for (size_t t = 0; t < T; t++) {
+            size_t at = b * (T + 1) + t, i = b * T + t;
+            bool given = spec->ids != NULL;
+            x[i] = given ? spec->ids[at] : (int32_t)tb_rng_below(r, at, v);
+            source[i] = given ? x[i] : (int32_t)tb_rng_below(other, at, v);
+            y[i] =
+                given ? spec->ids[at + 1] : (int32_t)tb_rng_below(r, at + 1, v);
+            if (m->sizes.s.classes)
+                y[i] = t ? -1 : (int32_t)tb_rng_below(r, at, classes);
+        }
+}
+
 static tb_status make_batch(const tb_model *m, const tb_flow_spec *spec,
                             tb_arena *a, tb_batch *out)
 {
-    size_t B = spec->batch ? spec->batch : 1, T = m->sizes.s.context;
-    int32_t *x = tb_arena_alloc(a, B * T * sizeof *x);
-    int32_t *y = tb_arena_alloc(a, B * T * sizeof *y);
-    tb_rng r = tb_rng_make(spec->seed, "tokens");
-    if (!x || !y)
+    size_t B = spec->batch ? spec->batch : 1, n = B * m->sizes.s.context;
+    int32_t *ids = tb_arena_alloc(a, 3 * n * sizeof *ids);
+    bool both = m->sizes.s.stack == TB_STACKS_BOTH;
+    if (!ids)
         return TB_ERR_MEMORY;
-    for (size_t b = 0; b < B; b++)
-        for (size_t t = 0; t < T; t++) {
-            size_t at = b * (T + 1) + t;
-            uint64_t v = m->sizes.s.vocab;
-            x[b * T + t] =
-                spec->ids ? spec->ids[at] : (int32_t)tb_rng_below(r, at, v);
-            y[b * T + t] = spec->ids ? spec->ids[at + 1]
-                                     : (int32_t)tb_rng_below(r, at + 1, v);
-        }
-    *out = (tb_batch){.tokens = x, .targets = y, .seed = spec->seed};
+    fill_batch(m, spec, ids, ids + n, ids + 2 * n);
+    *out = (tb_batch){.tokens = ids,
+                      .targets = ids + n,
+                      .seed = spec->seed,
+                      .source = both ? ids + 2 * n : NULL};
     return TB_OK;
 }
 
@@ -384,15 +460,35 @@ static const char *block_label(tb_flow_box *box, const tb_block *b)
     return label;
 }
 
+/* Ends of the stacks, in running order: an encoder's final, the tail. */
+static size_t stack_ends(const tb_model *m, size_t ends[2])
+{
+    size_t n = 0;
+    for (size_t p = 0; p < m->nparts; p++)
+        if (tb_model_role(m, p) == TB_PART_FINAL ||
+            tb_model_role(m, p) == TB_PART_TAIL)
+            ends[n++] = p;
+    return n;
+}
+
 static tb_status make_rows(tb_flow_box *box, const tb_model *m)
 {
-    tb_layers layers = tb_model_layers(m, tb_model_tail(m));
-    size_t n = 1;
-    for (size_t i = 0; i < layers.n; i++)
-        n += (size_t)tb_model_graph(m, layers.first + i)->nboundaries - 1;
-    box->flow.rows = tb_arena_alloc(&box->arena, n * sizeof *box->flow.rows);
-    box->flow.nrows = n;
-    return box->flow.rows ? TB_OK : TB_ERR_MEMORY;
+    tb_flow *f = &box->flow;
+    size_t ends[2];
+    f->nstacks = stack_ends(m, ends);
+    for (size_t i = 0; i < f->nstacks; i++) {
+        tb_layers layers = tb_model_layers(m, ends[i]);
+        tb_flow_stack *s = &f->stacks[i];
+        *s = (tb_flow_stack){.depth = layers.n, .first = f->nrows, .nrows = 1};
+        if (f->nstacks > 1)
+            s->role = i ? "decoder" : "encoder";
+        for (size_t p = 0; p < layers.n; p++)
+            s->nrows +=
+                (size_t)tb_model_graph(m, layers.first + p)->nboundaries - 1;
+        f->nrows += s->nrows;
+    }
+    f->rows = tb_arena_alloc(&box->arena, f->nrows * sizeof *f->rows);
+    return f->rows ? TB_OK : TB_ERR_MEMORY;
 }
 
 /* Gradients of weights only where they are those of the loss. */
@@ -403,50 +499,96 @@ static tb_status make_vectors(walk *w, const tb_flow_spec *spec, tb_arena *a)
     for (size_t i = 0; i < TB_LEN(all); i++)
         if (!(*all[i] = tb_arena_alloc(a, bytes)))
             return TB_ERR_MEMORY;
+    if (w->m->sizes.s.stack == TB_STACKS_BOTH &&
+        !(w->memory = tb_arena_alloc(a, w->nx * tb_dtype_size(w->m->dtype))))
+        return TB_ERR_MEMORY;
     if (spec->cotangent != TB_COTANGENT_LOSS)
         return TB_OK;
     w->grads = tb_arena_alloc(a, w->m->nelements * tb_dtype_size(w->m->dtype));
     return w->grads ? TB_OK : TB_ERR_MEMORY;
 }
 
-static tb_status run_walk(walk *w, tb_flow_box *box, const tb_flow_spec *spec)
+/* The stack that ends in part `end`: its layers, and lengths of its vectors. */
+static void enter_stack(walk *w, tb_flow_stack *stack, size_t end)
 {
-    TB_TRY(tb_model_forward(w->m, w->batch, &w->f->loss));
-    TB_TRY(start_at_top(w, spec));
-    w->k_now = w->f->nrows - 1;
+    w->stack = stack;
+    w->layers = tb_model_layers(w->m, end);
+    w->nstreams = (size_t)tb_model_graph(w->m, w->layers.first - 1)->noutputs;
+    w->n = w->nx * w->nstreams;
+    w->k_now = stack->first + stack->nrows - 1;
+    w->nonfinite = 0;
+}
+
+static tb_status walk_stack(walk *w, tb_flow_box *box)
+{
     for (size_t i = w->layers.n; i-- > 0;) {
         TB_TRY(layer_down(w, box, w->layers.first + i));
         if (tb_ctx_interrupted(w->ctx))
             return TB_FAIL(w->ctx, TB_INTERRUPTED, "flow: interrupted");
     }
     TB_TRY(stem_row(w));
-    toll_products(w->f);
-    return w->grads ? weight_norms(w, box) : TB_OK;
+    toll_products(w->f->rows + w->stack->first, w->stack->nrows);
+    return TB_OK;
+}
+
+/* Down the stack with the head, then down the encoder that it read. */
+static tb_status run_walk(walk *w, tb_flow_box *box, const tb_flow_spec *spec,
+                          size_t nonfinite[2])
+{
+    tb_flow *f = &box->flow;
+    size_t ends[2], n = stack_ends(w->m, ends);
+    TB_TRY(tb_model_forward(w->m, w->batch, &f->loss));
+    for (size_t i = n; i-- > 0;) {
+        enter_stack(w, &f->stacks[i], ends[i]);
+        if (i + 1 == n)
+            TB_TRY(start_at_top(w, spec));
+        else
+            TB_TRY(start_at_memory(w, ends[i]));
+        TB_TRY(walk_stack(w, box));
+        nonfinite[i] = w->nonfinite;
+    }
+    w->nonfinite = 0;
+    if (w->grads)
+        TB_TRY(weight_norms(w, box));
+    nonfinite[n - 1] += w->nonfinite;
+    return TB_OK;
+}
+
+/* The most streams of a stack, if they can be followed. */
+static tb_status check_streams(const tb_model *m, const tb_flow_spec *spec,
+                               size_t *most)
+{
+    size_t ends[2], n = stack_ends(m, ends);
+    for (size_t i = *most = 0; i < n; i++) {
+        size_t stem = tb_model_layers(m, ends[i]).first - 1;
+        size_t here = (size_t)tb_model_graph(m, stem)->noutputs;
+        *most = here > *most ? here : *most;
+    }
+    if (*most > FLOW_STREAMS)
+        return TB_FAIL(m->ctx, TB_ERR_ARG,
+                       "flow: got a block of %zu streams, wanted at most %d",
+                       *most, (int)FLOW_STREAMS);
+    if (spec->spectrum && *most > 1)
+        return TB_FAIL(m->ctx, TB_ERR_ARG,
+                       "spectrum: got a block of %zu streams, wanted one",
+                       *most);
+    return TB_OK;
 }
 
 static tb_status measure(tb_model *m, const tb_flow_spec *spec,
                          tb_flow_box *box, tb_arena *scratch)
 {
     tb_ctx *ctx = m->ctx;
-    size_t B = spec->batch ? spec->batch : 1;
+    size_t B = spec->batch ? spec->batch : 1, most, nonfinite[2];
     tb_batch batch;
     walk w = {.ctx = ctx,
               .m = m,
               .f = &box->flow,
               .batch = &batch,
               .k = tb_kern_get(ctx, m->dtype),
-              .nx = B * m->sizes.s.context * m->sizes.s.width,
-              .layers = tb_model_layers(m, tb_model_tail(m))};
-    w.nstreams = (size_t)tb_model_graph(m, w.layers.first - 1)->noutputs;
-    w.n = w.nx * w.nstreams;
-    if (w.nstreams > FLOW_STREAMS)
-        return TB_FAIL(ctx, TB_ERR_ARG,
-                       "flow: got a block of %zu streams, wanted at most %d",
-                       w.nstreams, (int)FLOW_STREAMS);
-    if (spec->spectrum && w.nstreams > 1)
-        return TB_FAIL(ctx, TB_ERR_ARG,
-                       "spectrum: got a block of %zu streams, wanted one",
-                       w.nstreams);
+              .nx = B * m->sizes.s.context * m->sizes.s.width};
+    TB_TRY(check_streams(m, spec, &most));
+    w.n = w.nx * most;
     describe(&box->flow, m, spec);
     if (spec->spectrum && w.n > TB_SPECTRUM_MAX)
         return TB_FAIL(ctx, TB_ERR_ARG,
@@ -460,10 +602,10 @@ static tb_status measure(tb_model *m, const tb_flow_spec *spec,
     TB_TRY(make_batch(m, spec, scratch, &batch));
     TB_TRY(make_rows(box, m));
     TB_TRY(make_vectors(&w, spec, scratch));
-    TB_TRY(run_walk(&w, box, spec));
+    TB_TRY(run_walk(&w, box, spec, nonfinite));
     if (spec->spectrum)
         TB_TRY(tb_flow_spectrum(m, &batch, box));
-    return tb_flow_judge(ctx, &box->flow, w.nonfinite, spec);
+    return tb_flow_judge(ctx, &box->flow, nonfinite, spec);
 }
 
 tb_status tb_flow_of_model(tb_model *m, const tb_flow_spec *spec, tb_flow **out)

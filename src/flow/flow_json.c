@@ -12,6 +12,8 @@ static void row_json(const tb_flow_row *r, tb_json *j)
 {
     tb_json_object(j, NULL);
     tb_json_int(j, "k", (int64_t)r->k);
+    if (r->role)
+        tb_json_string(j, "role", r->role);
     tb_json_int(j, "layer", (int64_t)r->layer);
     tb_json_string(j, "name", r->name);
     tb_json_number(j, "lane", r->lane);
@@ -85,6 +87,8 @@ static void settings_json(const tb_flow *f, tb_json *j)
 {
     tb_json_string(j, "block", f->block);
     tb_json_int(j, "depth", (int64_t)f->depth);
+    if (f->nstacks > 1)
+        tb_json_int(j, "decoder_depth", (int64_t)f->stacks[1].depth);
     tb_json_int(j, "width", (int64_t)f->width);
     tb_json_int(j, "heads", (int64_t)f->heads);
     tb_json_int(j, "tokens", (int64_t)f->tokens);
@@ -92,6 +96,16 @@ static void settings_json(const tb_flow *f, tb_json *j)
     tb_json_int(j, "seed", (int64_t)f->seed);
     tb_json_string(j, "dtype", f->dtype == TB_F64 ? "f64" : "f32");
     tb_json_number(j, "loss", f->loss);
+}
+
+static void final_json(const tb_flow_stack *s, tb_json *j, const char *key)
+{
+    tb_json_object(j, key);
+    if (s->has_final)
+        tb_json_number(j, "toll", s->final_toll);
+    else
+        tb_json_null(j, "toll");
+    tb_json_end(j);
 }
 
 void tb_flow_json(const tb_flow *f, tb_json *j, const char *key)
@@ -102,12 +116,9 @@ void tb_flow_json(const tb_flow *f, tb_json *j, const char *key)
     for (size_t i = 0; i < f->nrows; i++)
         row_json(&f->rows[i], j);
     tb_json_end(j);
-    tb_json_object(j, "final");
-    if (f->has_final)
-        tb_json_number(j, "toll", f->final_toll);
-    else
-        tb_json_null(j, "toll");
-    tb_json_end(j);
+    final_json(&f->stacks[f->nstacks - 1], j, "final");
+    if (f->nstacks > 1)
+        final_json(&f->stacks[0], j, "encoder_final");
     weights_json(f, j);
     spectrum_json(f, j);
     verdicts_json(f, j);

@@ -27,8 +27,9 @@ enum { TB_SPECTRUM_MAX = 512 };
 tb_status tb_flow_spectrum(tb_model *m, const tb_batch *batch,
                            tb_flow_box *box);
 
-/** tb_flow_judge - fill f->verdicts from the table in verdict.c. */
-tb_status tb_flow_judge(tb_ctx *ctx, tb_flow *f, size_t nonfinite,
+/** tb_flow_judge - fill f->verdicts from the table in verdict.c, for every
+ * stack. nonfinite: numbers found in each. */
+tb_status tb_flow_judge(tb_ctx *ctx, tb_flow *f, const size_t *nonfinite,
                         const tb_flow_spec *spec);
 
 #endif

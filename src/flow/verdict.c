@@ -199,19 +199,21 @@ static bool beyond(const verdict_row *row, double v, double limit)
     return row->low ? v < limit : v > limit;
 }
 
-static const char *place(tb_arena *a, const tb_flow_row *at)
+/* "k 3, attn of block 2", of two stacks "of decoder block 2". */
+static const char *place(tb_arena *a, const tb_flow_row *at, const char *role)
 {
+    const char *of = role ? role : "", *blank = role ? " " : "";
     if (!at)
-        return "";
-    if (at->k == 0)
-        return "k 0, the stem";
-    return tb_arena_printf(a, "k %zu, %s of block %zu", at->k, at->name,
-                           at->layer);
+        return of;
+    if (at->layer == 0)
+        return tb_arena_printf(a, "k %zu, the %s%sstem", at->k, of, blank);
+    return tb_arena_printf(a, "k %zu, %s of %s%sblock %zu", at->k, at->name, of,
+                           blank, at->layer);
 }
 
 static tb_status judge_row(tb_arena *a, const verdict_row *row,
-                           const finding *x, const tb_flow_spec *spec,
-                           tb_verdict *out)
+                           const finding *x, const char *role,
+                           const tb_flow_spec *spec, tb_verdict *out)
 {
     double limit[2] = {row->limit[0], row->limit[1]};
     override_limits(spec, row->code, limit);
@@ -221,7 +223,7 @@ static tb_status judge_row(tb_arena *a, const verdict_row *row,
                         .threshold = limit[0],
                         .sentence = row->good,
                         .source = row->source,
-                        .where = place(a, x->at)};
+                        .where = place(a, x->at, role)};
     for (int i = 0; i < 2; i++)
         if (beyond(row, x->value, limit[i])) {
             out->level = row->level[i];
@@ -261,21 +263,33 @@ static tb_status check_codes(tb_ctx *ctx, const tb_flow_spec *spec)
     return TB_OK;
 }
 
-tb_status tb_flow_judge(tb_ctx *ctx, tb_flow *f, size_t nonfinite,
+static tb_status judge_stack(tb_flow_box *box, size_t stack, size_t nonfinite,
+                             const tb_flow_spec *spec)
+{
+    tb_flow *f = &box->flow, one = *f;
+    const tb_flow_stack *s = &f->stacks[stack];
+    one.rows = f->rows + s->first;
+    one.nrows = s->nrows;
+    for (size_t i = 0; i < TB_LEN(table); i++) {
+        finding x = table[i].measure(&one, nonfinite);
+        if (x.applies)
+            TB_TRY(judge_row(&box->arena, &table[i], &x, s->role, spec,
+                             &f->verdicts[f->nverdicts++]));
+    }
+    return TB_OK;
+}
+
+tb_status tb_flow_judge(tb_ctx *ctx, tb_flow *f, const size_t *nonfinite,
                         const tb_flow_spec *spec)
 {
     tb_flow_box *box = (tb_flow_box *)f;
     TB_TRY(check_codes(ctx, spec));
-    f->verdicts =
-        tb_arena_alloc(&box->arena, TB_LEN(table) * sizeof *f->verdicts);
+    f->verdicts = tb_arena_alloc(&box->arena, f->nstacks * TB_LEN(table) *
+                                                  sizeof *f->verdicts);
     if (!f->verdicts)
         return TB_ERR_MEMORY;
-    for (size_t i = 0; i < TB_LEN(table); i++) {
-        finding x = table[i].measure(f, nonfinite);
-        if (x.applies)
-            TB_TRY(judge_row(&box->arena, &table[i], &x, spec,
-                             &f->verdicts[f->nverdicts++]));
-    }
+    for (size_t i = 0; i < f->nstacks; i++)
+        TB_TRY(judge_stack(box, i, nonfinite[i], spec));
     sort_verdicts(f->verdicts, f->nverdicts);
     return TB_OK;
 }

@@ -49,6 +49,34 @@ def flow_post_ln_lane_fades_total_stays(t):
 
 
 @test
+def flow_of_two_stacks(t):
+    run, = flow(t, "pre-ln", "--stack", "encoder-decoder", "--depth", "2",
+                "--decoder-depth", "3", *SMALL)
+    t.eq((run["depth"], run["decoder_depth"]), (2, 3))
+    rows = run["sublayers"]
+    t.eq([r["k"] for r in rows], list(range(15)))
+    t.eq([(r["role"], r["name"]) for r in rows],
+         [("encoder", n) for n in ["stem"] + ["attn", "ffn"] * 2] +
+         [("decoder", n) for n in ["stem"] + ["attn", "cross", "ffn"] * 3])
+    t.eq([r["lane"] for r in rows], [1] * 15)
+    t.ok(0 < run["final"]["toll"] < 1 and 0 < run["encoder_final"]["toll"] < 1)
+    t.eq(sum(v["code"] == "VANISH" for v in run["verdicts"]), 2)
+    names = [w["name"] for w in run["weights"]]
+    t.ok("encoder.layers.1.attn.q.weight" in names)
+    t.ok("decoder.layers.2.cross.k.weight" in names)
+    t.has(t.run("flow", "post-ln", "--stack", "encoder-decoder", "--depth", "2",
+                *SMALL, rc=0).out, "post-ln encoder", "post-ln decoder",
+          "2 + 2 blocks")
+
+
+@test
+def flow_of_an_encoder(t):
+    run, = flow(t, "post-ln", "--stack", "encoder", "--depth", "2", *SMALL)
+    t.ok("role" not in run["sublayers"][0])
+    t.run("flow", "post-ln", "--stack", "encoder", "--mask", "causal", rc=2)
+
+
+@test
 def flow_blocks_by_depths(t):
     runs = flow(t, "post-ln", "pre-ln", "rezero", "--depth", "1,3", *SMALL)
     t.eq([(r["block"], r["depth"]) for r in runs],

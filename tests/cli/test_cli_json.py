@@ -144,7 +144,9 @@ def json_flow(t):
         ["pre-ln", "post-ln", "no-skip", "parallel", "--depth", "2", "--width",
          "16", "--heads", "2", "--tokens", "8"],
         ["pre-ln", "--depth", "1", "--width", "16", "--heads", "2", "--tokens", "8",
-         "--spectrum", "--weights", "--dtype", "f64"])])
+         "--spectrum", "--weights", "--dtype", "f64"],
+        ["pre-ln", "--stack", "encoder-decoder", "--depth", "1", "--width", "16",
+         "--heads", "2", "--tokens", "8"])])
 
 
 @test

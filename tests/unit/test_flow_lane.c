@@ -32,7 +32,7 @@ TB_TEST(pre_ln_lane_is_exactly_one)
         TB_CHECK(T, f->rows[i].norms == 0);
         TB_CHECK(T, i == 0 || f->rows[i].local_lane == 1);
     }
-    TB_CHECK(T, f->has_final);
+    TB_CHECK(T, f->stacks[0].has_final);
     tb_flow_free(T->ctx, f);
 }
 
@@ -44,7 +44,7 @@ TB_TEST(post_ln_lane_fades_while_total_does_not)
     TB_CHECK(T, f->rows[1].total > 10 * f->rows[1].lane);
     for (size_t i = 1; i < f->nrows; i++)
         TB_CHECK(T, f->rows[i].norms == 1 && f->rows[i].toll < 1);
-    TB_CHECK(T, !f->has_final);
+    TB_CHECK(T, !f->stacks[0].has_final);
     tb_flow_free(T->ctx, f);
 }
 
