@@ -201,9 +201,14 @@ static tb_status batch_attrs(tb_builder *b, const tb_expr *e, const tb_op *op,
     return warmup_option(b, e, &attr[TB_ATTR_BATCH_WARMUP]);
 }
 
-/* keep: which tokens count, for norms over tokens. */
+/* Keep: which tokens count, for norms over tokens. Gain and bias: whether a
+ * norm of rows has them; one that never does may be told so. */
 static bool takes_option(const tb_op *op, const char *key)
 {
+    bool rows =
+        op == &tb_op_layernorm || op == &tb_op_rmsnorm || op == &tb_op_l2norm;
+    if (rows && (tb_streq(key, "gain") || tb_streq(key, "bias")))
+        return true;
     for (int a = 0; a < op->nattr + op->noption; a++)
         if (tb_streq(op->attr_name[a], key))
             return true;
@@ -315,9 +320,42 @@ static tb_status norm_leaf_build(tb_builder *b, const tb_expr *e,
                           e->pos, out);
 }
 
+/* Whether a norm has the parameter `key`: by the option, else if it can. */
+static tb_status has_leaf(tb_builder *b, const tb_expr *e, const char *key,
+                          const norm_leaf *leaves, bool *has)
+{
+    bool can = false;
+    int wanted;
+    for (int i = 0; i < NORM_LEAVES; i++)
+        can = can || tb_streq(leaves[i].name, key);
+    TB_TRY(flag_option(b, e, key, can, &wanted));
+    *has = wanted;
+    if (wanted && !can)
+        return tb_build_fail(b, option(e, key)->pos, "%s: this norm has none",
+                             key);
+    return TB_OK;
+}
+
+/* A bias is added to what the gain has multiplied: without the gain there is
+ * none. */
+static tb_status leaf_options(tb_builder *b, const tb_expr *e,
+                              const norm_leaf *leaves, bool *gain, bool *bias)
+{
+    TB_TRY(has_leaf(b, e, "gain", leaves, gain));
+    TB_TRY(has_leaf(b, e, "bias", leaves, bias));
+    if (*gain || !*bias)
+        return TB_OK;
+    *bias = false;
+    if (!option(e, "bias"))
+        return TB_OK;
+    return tb_build_fail(b, option(e, "bias")->pos,
+                         "bias: stands on a gain, which gain=false left out");
+}
+
 static tb_status norm_leaves(tb_builder *b, const tb_expr *e, const tb_op *op,
                              double groups, int in[TB_OP_INPUTS], int *nin)
 {
+    bool gain = true, bias = true;
     bool inside = b->region >= 0;
     const char *base = inside ? "inner_norm" : b->eval ? e->name : "norm";
     const char *slot;
@@ -329,10 +367,15 @@ static tb_status norm_leaves(tb_builder *b, const tb_expr *e, const tb_op *op,
     while (norm_rows[row].op != op)
         row++;
     *nin = 1;
+    const norm_leaf *leaves = norm_rows[row].leaves;
+    if (takes_option(op, "gain"))
+        TB_TRY(leaf_options(b, e, leaves, &gain, &bias));
     TB_TRY(tb_build_slot(b, base, &slot));
-    for (int i = 0; i < NORM_LEAVES && norm_rows[row].leaves[i].name; i++)
-        TB_TRY(norm_leaf_build(b, e, slot, &norm_rows[row].leaves[i], width,
-                               dim, &in[(*nin)++]));
+    for (int i = 0; i < NORM_LEAVES && leaves[i].name; i++)
+        if ((gain || leaves[i].role != TB_ROLE_GAIN) &&
+            (bias || leaves[i].role != TB_ROLE_BIAS))
+            TB_TRY(norm_leaf_build(b, e, slot, &leaves[i], width, dim,
+                                   &in[(*nin)++]));
     return TB_OK;
 }
 
@@ -904,7 +947,7 @@ static const call_row by_kind[] = {
     [TB_CALLABLE_NONE] = {NULL, NULL, 0, 0, ""},
     [TB_CALLABLE_SUBLAYER] = {NULL, call_sublayer, 1, 1, ""},
     [TB_CALLABLE_NORM] = {NULL, call_norm, 1, 1,
-                          "eps eps_mode variance unbiased groups"},
+                          "eps eps_mode variance unbiased groups gain bias"},
     [TB_CALLABLE_ELEMENT] = {NULL, call_op, 1, 1, ""},
     [TB_CALLABLE_STREAM] = {NULL, call_op, 1, 1, ""},
     [TB_CALLABLE_LEARNED] = {NULL, call_learned, 1, 1, ""},

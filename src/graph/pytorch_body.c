@@ -100,6 +100,8 @@ static const char *word_at(tb_py *py, const char *words, int i)
 static tb_py_text compose(tb_py_body *b, const tb_node *n, const tb_py_row *row,
                           const char *text, const tb_py_text *in)
 {
+    if (row->bare && n->nin < 2)
+        return row->bare(b, n, in);
     if (row->write)
         return row->write(b, n, in);
     return (tb_py_text){spell(b, n, text, in), row->bind};
@@ -127,7 +129,9 @@ static tb_py_text operation(tb_py_body *b, int node, const tb_py_row *row)
                            "export: %s of another op's weight", n->op->name));
         return nothing;
     }
-    b->py->uses |= row->uses | (loose ? TB_PY_USES_F : 0);
+    bool bare = row->bare && n->nin < 2;
+    b->py->uses |=
+        (bare ? TB_PY_USES_NORMED : row->uses) | (loose ? TB_PY_USES_F : 0);
     for (int i = 0; i < TB_OP_INPUTS; i++)
         in[i] = nothing;
     for (int i = 0; i < n->nin; i++) {

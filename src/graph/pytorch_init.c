@@ -127,6 +127,8 @@ const char *tb_py_norm_options(tb_py_graph *t, const tb_node *n)
         tb_buf_printf(&out, ", groups=%s",
                       groups == (double)heads ? "h"
                                               : tb_py_number(t->py, groups));
+    if (n->op == &tb_op_layernorm && n->nin == 2)
+        tb_buf_puts(&out, ", bias=False");
     t->py->uses |= out.len ? TB_PY_USES_NORMED : 0;
     return tb_py_take(t->py, &out);
 }

@@ -105,16 +105,21 @@ static tb_py_text write_mha(tb_py_body *b, const tb_node *n,
                         TB_PY_CALL};
 }
 
-/* --- l2norm: no module ---------------------------------------------------- */
+/* --- norms without parameters: no module -----------------------------------
+ */
 
-static tb_py_text write_l2norm(tb_py_body *b, const tb_node *n,
+static tb_py_text write_normed(tb_py_body *b, const tb_node *n,
                                const tb_py_text *in)
 {
     const char *eps = tb_py_attr(b, n, &n->attr[TB_ATTR_NORM_EPS]).s;
+    bool length = n->op == &tb_op_l2norm;
     bool given = n->attr[TB_ATTR_NORM_EPS_MODE].value != TB_EPS_DEFAULT;
+    const char *kind = length                      ? "length"
+                       : n->op == &tb_op_layernorm ? "layer"
+                                                   : "rms";
     return (tb_py_text){
-        tb_py_printf(b->py, "normed(%s, %s, \"length\"%s%s).flatten(-2)",
-                     in[0].s, eps, given ? "" : ", mode=\"clamp\"",
+        tb_py_printf(b->py, "normed(%s, %s, \"%s\"%s%s).flatten(-2)", in[0].s,
+                     eps, kind, given || !length ? "" : ", mode=\"clamp\"",
                      tb_py_norm_options(b->t, n)),
         TB_PY_CALL};
 }
@@ -227,7 +232,7 @@ static tb_py_text write_options(tb_py_body *b, const tb_node *n,
     {                                                                          \
         .op = &tb_op_##id, .nin = 3, .nattr = 5, .text = "$M($0)",             \
         .bind = TB_PY_CALL, .uses = flag, .make = name "($w, $A$O)",           \
-        .role = TB_ROLE_GAIN, .ready = true                                    \
+        .role = TB_ROLE_GAIN, .ready = true, .bare = write_normed              \
     }
 
 #define SQUASH(id, inputs, call, flag)                                         \
@@ -271,7 +276,7 @@ static const tb_py_row rows[] = {
      .nin = 1,
      .nattr = 5,
      .uses = TB_PY_USES_NORMED,
-     .write = write_l2norm},
+     .write = write_normed},
     OVER_TOKENS(batchnorm, "BatchNorm", TB_PY_USES_BATCHNORM),
     OVER_TOKENS(powernorm, "PowerNorm", TB_PY_USES_POWERNORM),
     SQUASH(dyt, 4, "DyT($x)", TB_PY_USES_DYT),

@@ -134,6 +134,8 @@ typedef struct tb_py_row {
     const char *loose; /* `text` over a parameter of another module */
     const char *full;  /* `text` where all its inputs are given; NULL: text */
     tb_py_text (*write)(tb_py_body *b, const tb_node *n, const tb_py_text *in);
+    tb_py_text (*bare)(tb_py_body *b, const tb_node *n, const tb_py_text *in);
+    /* of one that would have a module, where it has no parameters */
 } tb_py_row;
 
 /** tb_py_row_of - NULL for an op that has no spelling yet. */

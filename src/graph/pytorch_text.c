@@ -255,14 +255,14 @@ static const char normed_text[] =
 static const char layernorm_options_text[] =
     "\n\nclass LayerNorm(nn.Module):\n"
     "    \"\"\"gain * (x - mean) / sqrt(var + eps) + bias\"\"\"\n\n"
-    "    def __init__(self, width, eps, **options):\n"
+    "    def __init__(self, width, eps, bias=True, **options):\n"
     "        super().__init__()\n"
     "        self.gain = nn.Parameter(torch.ones(width))\n"
-    "        self.bias = nn.Parameter(torch.zeros(width))\n"
+    "        self.bias = nn.Parameter(torch.zeros(width)) if bias else None\n"
     "        self.eps, self.options = eps, options\n\n"
     "    def forward(self, x):\n"
-    "        y = normed(x, self.eps, \"layer\", **self.options)\n"
-    "        return (self.gain * y + self.bias).flatten(-2)\n";
+    "        y = self.gain * normed(x, self.eps, \"layer\", **self.options)\n"
+    "        return (y if self.bias is None else y + self.bias).flatten(-2)\n";
 
 static const char rmsnorm_options_text[] =
     "\n\nclass RMSNorm(nn.Module):\n"

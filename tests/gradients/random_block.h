@@ -134,10 +134,12 @@ static inline void random_norm(random_text *r, int depth)
     static const char *const kinds[] = {"norm",      "norm",      "layernorm",
                                         "rmsnorm",   "layernorm", "rmsnorm",
                                         "batchnorm", "powernorm"};
-    static const char *const rest[] = {"",          "",           ", eps=1e-3",
-                                       ", eps=0.1", ", eps=1e-6", ", eps=1/d"};
-    const char *kind = RANDOM_ONE_OF(r, kinds);
-    random_call(r, kind, depth, RANDOM_ONE_OF(r, rest));
+    static const char *const rest[] = {
+        "",           "",          ", eps=1e-3",   ", eps=0.1",
+        ", eps=1e-6", ", eps=1/d", ", gain=false", ", bias=false"};
+    size_t kind = random_below(r, TB_LEN(kinds));
+    size_t some = TB_LEN(rest) - (kind < 6 ? 0 : 2); /* these have both */
+    random_call(r, kinds[kind], depth, rest[random_below(r, some)]);
 }
 
 static inline void random_element(random_text *r, int depth)

@@ -153,6 +153,11 @@ TEXTS = {
         "init: A: identity\n",
         {},
     ),
+    "norms-without-gain": (
+        "x = x + F(norm(x, gain=false)) + rmsnorm(x, gain=false, groups=2)"
+        " + layernorm(x, bias=false) + norm(x)\nfinal: x = norm(x, bias=false)\n",
+        {},
+    ),
     "projections": (
         "stem: x2 = 0.5*x\nblock:\n w = linear(d, 4)\n n = shift(norm(x), vector(0.1))\n"
         " H = sinkhorn(shift(0.1*w(n), scalar(0.5)), columns_first=true)\n"

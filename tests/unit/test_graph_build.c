@@ -436,7 +436,7 @@ TB_TEST(kind_of_norm)
                "l2norm batchnorm powernorm dyt derf");
     refused(T, "x = norm(x, momentum=0.2)",
             "1:13: norm: unknown option momentum, wanted eps eps_mode variance "
-            "unbiased groups\n"
+            "unbiased groups gain bias\n"
             "    x = norm(x, momentum=0.2)\n"
             "                ^");
     refused(T, "x = batchnorm(x, momentum=0)",
@@ -496,7 +496,7 @@ TB_TEST(kind_of_norm)
             "        ^");
     refused(T, "x = norm(x, epsilon=1)",
             "1:13: norm: unknown option epsilon, wanted eps eps_mode variance "
-            "unbiased groups\n"
+            "unbiased groups gain bias\n"
             "    x = norm(x, epsilon=1)\n"
             "                ^");
 }

@@ -64,6 +64,28 @@ TB_TEST(who_owns_a_matrix)
     ops(T, "x = mix(dot(x, x), x)", "dot mix");
 }
 
+TB_TEST(norms_without_parameters)
+{
+    params(T, "x = x + rmsnorm(x, gain=false)", "");
+    params(T, "x = x + norm(x, gain=false, groups=2)", "");
+    params(T, "x = x + norm(x, bias=false)", "norm.gain");
+    params(T, "x = x + rmsnorm(x, bias=false)", "norm.gain");
+    params(T, "x = x + l2norm(x, gain=false)", "");
+    params(T, "x = x + norm(x, gain=true)", "norm.gain norm.bias");
+    refused(T, "x = x + norm(x, gain=false, bias=true)",
+            "1:34: bias: stands on a gain, which gain=false left out\n"
+            "    x = x + norm(x, gain=false, bias=true)\n"
+            "                                     ^");
+    refused(T, "x = x + rmsnorm(x, bias=true)",
+            "1:25: bias: this norm has none\n"
+            "    x = x + rmsnorm(x, bias=true)\n"
+            "                            ^");
+    refused(T, "x = x + scalenorm(x, gain=false)",
+            "1:22: gain: scalenorm takes no such option\n"
+            "    x = x + scalenorm(x, gain=false)\n"
+            "                         ^");
+}
+
 TB_TEST(jacobians)
 {
     jacobian(T, "a = vector(1, size=2); x = mix(a, x, F(x))",
