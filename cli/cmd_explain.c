@@ -36,14 +36,14 @@ static void numeric_line(const tb_numeric *n)
 
 static int print_text(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
                       const tb_numeric *numeric, tb_explain_format format,
-                      bool ascii)
+                      bool expand, bool ascii)
 {
     tb_terminal term = terminal_of(ascii);
     tb_out *out;
     if (tb_out_create(ctx, &out) != TB_OK)
         return die(ctx, TB_ERR_MEMORY);
     tb_status status =
-        tb_explain_text(ctx, b, s, format, term.width, ascii, out);
+        tb_explain_text(ctx, b, s, format, expand, term.width, ascii, out);
     if (status == TB_OK)
         fputs(tb_out_str(out), stdout);
     if (status == TB_OK && numeric)
@@ -67,7 +67,7 @@ static int print_object(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
 
 /* The object (format 4), or text, formula, drawing. */
 static int print(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
-                 bool numeric, int format, bool ascii)
+                 bool numeric, bool expand, int format, bool ascii)
 {
     tb_numeric n;
     tb_status status = numeric ? tb_explain_numeric(ctx, b, s, 1, &n) : TB_OK;
@@ -76,13 +76,14 @@ static int print(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
         return die(ctx, status);
     if (format == 4)
         return print_object(ctx, b, s, shown);
-    return print_text(ctx, b, s, shown, (tb_explain_format)format, ascii);
+    return print_text(ctx, b, s, shown, (tb_explain_format)format, expand,
+                      ascii);
 }
 
 int cmd_explain(tb_ctx *ctx, int argc, char **argv)
 {
     tb_settings s = TB_SETTINGS_UNSET;
-    bool json = false, ascii = false, numeric = false;
+    bool json = false, ascii = false, numeric = false, expand = false;
     int format = 0;
     const opt opts[] = {
         {"depth", OPT_SIZE, &s.depth, "N", "blocks in the stack (default 6)", 0,
@@ -96,6 +97,8 @@ int cmd_explain(tb_ctx *ctx, int argc, char **argv)
          "evaluate the Jacobian on random numbers (width 8 unless --width) and "
          "hold it against tangent, backward and central difference",
          0, 0},
+        {"expand", OPT_FLAG, &expand, NULL,
+         "open J_attn and J_ffn down to their weights", 0, 0},
         {"ascii", OPT_FLAG, &ascii, NULL, "plain ASCII drawing", 0, 0},
         OPT_END,
     };
@@ -110,7 +113,7 @@ int cmd_explain(tb_ctx *ctx, int argc, char **argv)
     tb_status status = tb_block_load(ctx, argv[0], &b);
     if (status != TB_OK)
         return die(ctx, status);
-    int code = print(ctx, b, &s, numeric, format, ascii);
+    int code = print(ctx, b, &s, numeric, expand, format, ascii);
     tb_block_destroy(ctx, b);
     return code;
 }

@@ -292,7 +292,7 @@ static tb_status equations(const comparison *c, tb_report *r)
         s = tb_block_text(c->ctx, c->blocks[i], &text);
         if (s == TB_OK)
             s = tb_explain_text(c->ctx, c->blocks[i], &c->spec.settings,
-                                TB_EXPLAIN_MATHML, 80, false, math);
+                                TB_EXPLAIN_MATHML, false, 80, false, math);
         if (s == TB_OK) {
             tb_report_heading(r, c->names[i]);
             tb_report_pre(r, text);

@@ -140,7 +140,8 @@ int tb_web_print(const char *what, size_t n, int format)
         s = tb_out_create(page.ctx, &page.out);
     if (s == TB_OK)
         s = tb_explain_text(page.ctx, page.block, &settings,
-                            (tb_explain_format)format, 80, false, page.out);
+                            (tb_explain_format)format, false, 80, false,
+                            page.out);
     return end(s);
 }
 

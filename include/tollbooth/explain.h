@@ -45,11 +45,11 @@ tb_status tb_explain_json(tb_ctx *ctx, const tb_block *b,
                           const tb_numeric *numeric, tb_json *j,
                           const char *key);
 
-/** tb_explain_text - the same for a reader; columns and ascii as in
- * tb_terminal, for TB_EXPLAIN_TEXT only. */
+/** tb_explain_text - the same for a reader; expand opens J_attn and J_ffn in
+ * formulas; columns and ascii as in tb_terminal, for TB_EXPLAIN_TEXT only. */
 tb_status tb_explain_text(tb_ctx *ctx, const tb_block *b,
                           const tb_settings *settings, tb_explain_format format,
-                          int columns, bool ascii, tb_out *out);
+                          bool expand, int columns, bool ascii, tb_out *out);
 
 #ifdef __cplusplus
 }

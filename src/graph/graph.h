@@ -220,11 +220,19 @@ typedef struct tb_lane_info {
     tb_lane_kind kind;
     int tolls;               /* norms on the lane of one block */
     const char *coefficient; /* product of the constant factors, as text */
+    double value; /* the same as a number where attributes are given */
 } tb_lane_info;
 
 /** tb_graph_lane - from input "x" to output "x" (or the first output). */
 tb_status tb_graph_lane(tb_ctx *ctx, const tb_graph *g, tb_arena *arena,
                         tb_lane_info *out);
+
+/** tb_graph_lane_between - from one node to another; attr are the folded
+ * attributes of a layer (tb_graph_attrs), or NULL. */
+tb_status tb_graph_lane_between(tb_ctx *ctx, const tb_graph *g, tb_arena *arena,
+                                int from, int to,
+                                const double (*attr)[TB_OP_ATTRS],
+                                tb_lane_info *out);
 
 /** tb_graph_on_lane - marks[node] = 1 for nodes on a lane path from boundary
  * lo to hi, the node at hi included, the one at lo not. */

@@ -87,6 +87,7 @@ int tb_graph_contributions(const tb_graph *g, int lo, int hi,
 /* The lane's factor from x in to a node: number * before * last^power. */
 typedef struct factor {
     double number;
+    double value;              /* the whole factor where attributes are known */
     const char *before, *last; /* symbolic constants, "" if none */
     int power, tolls;
     bool on, gated, mixed; /* mixed: paths with different norms met here */
@@ -151,9 +152,10 @@ static bool is_number(tb_ctx *ctx, const tb_graph *g, const tb_attr *c,
 
 /* c * f: numbers fold, the same symbol again makes a power. */
 static tb_status scale(tb_ctx *ctx, const tb_graph *g, tb_arena *a,
-                       const tb_attr *c, factor *f)
+                       const tb_attr *c, double known, factor *f)
 {
     double v;
+    f->value *= known;
     if (is_number(ctx, g, c, &v)) {
         f->number *= v;
         return TB_OK;
@@ -177,10 +179,13 @@ static tb_status add(tb_arena *a, const factor *l, const factor *r, double sign,
                      factor *f)
 {
     factor right = *r;
+    double value = l->value + sign * r->value;
     right.number *= sign;
+    right.value *= sign;
     *f = l->on ? *l : right;
     if (!l->on || !r->on)
         return TB_OK;
+    f->value = value;
     f->tolls = l->tolls > r->tolls ? l->tolls : r->tolls;
     f->gated = l->gated || r->gated;
     f->mixed = l->mixed || r->mixed || f->tolls || f->gated;
@@ -191,6 +196,7 @@ static tb_status add(tb_arena *a, const factor *l, const factor *r, double sign,
                       .tolls = f->tolls,
                       .on = true,
                       .gated = f->gated,
+                      .value = value,
                       .mixed = true};
         return TB_OK;
     }
@@ -201,7 +207,8 @@ static tb_status add(tb_arena *a, const factor *l, const factor *r, double sign,
         return TB_OK;
     }
     const char *lt = product_text(a, l), *rt = product_text(a, &right);
-    *f = (factor){.number = 1, .before = "", .power = 1, .on = true};
+    *f = (factor){
+        .number = 1, .before = "", .power = 1, .value = value, .on = true};
     f->last =
         lt && rt ? bounded(tb_arena_printf(a, "(%s + %s)", lt, rt)) : NULL;
     return f->last ? TB_OK : TB_ERR_MEMORY;
@@ -228,7 +235,7 @@ static bool is_random(const tb_op *op)
 }
 
 static tb_status step(tb_ctx *ctx, const tb_graph *g, tb_arena *a, int i,
-                      factor *at)
+                      double scaled, factor *at)
 {
     const tb_node *n = &g->nodes[i];
     const factor *l = &at[n->in[0]], *r = n->nin > 1 ? &at[n->in[1]] : l;
@@ -251,7 +258,8 @@ static tb_status step(tb_ctx *ctx, const tb_graph *g, tb_arena *a, int i,
         return TB_OK;
     case TB_JAC_AFFINE:
         at[i] = *l;
-        return l->on ? scale(ctx, g, a, &n->attr[TB_ATTR_AFFINE_SCALE], &at[i])
+        return l->on ? scale(ctx, g, a, &n->attr[TB_ATTR_AFFINE_SCALE], scaled,
+                             &at[i])
                      : TB_OK;
     case TB_JAC_LEAF:
     case TB_JAC_SYMBOL:
@@ -277,27 +285,38 @@ static tb_status finish(tb_arena *a, const factor *f, tb_lane_info *out)
                 : plain                ? TB_LANE_KIND_CLEAN
                                        : TB_LANE_KIND_SCALED;
     out->coefficient = none ? "0" : product_text(a, f);
+    out->value = none ? 0 : f->value;
     return out->coefficient ? TB_OK : TB_ERR_MEMORY;
 }
 
-tb_status tb_graph_lane(tb_ctx *ctx, const tb_graph *g, tb_arena *arena,
-                        tb_lane_info *out)
+tb_status tb_graph_lane_between(tb_ctx *ctx, const tb_graph *g, tb_arena *arena,
+                                int from, int to,
+                                const double (*attr)[TB_OP_ATTRS],
+                                tb_lane_info *out)
 {
-    const factor off = {.number = 1, .before = "", .last = ""};
+    const factor off = {.number = 1, .value = 1, .before = "", .last = ""};
     size_t n = (size_t)g->nnodes;
-    int in = g->boundaries[0].node,
-        top = g->boundaries[g->nboundaries - 1].node;
     factor *at = tb_arena_alloc(arena, n * sizeof *at);
     if (!at)
         return TB_ERR_MEMORY;
     for (size_t i = 0; i < n; i++)
         at[i] = off;
-    at[in].on = true;
-    for (int i = in + 1; i <= top; i++) {
+    at[from].on = true;
+    for (int i = from + 1; i <= to; i++) {
+        double scaled =
+            attr ? attr[i][TB_ATTR_AFFINE_SCALE] : __builtin_nan("");
         if (carries(&g->nodes[i]))
-            TB_TRY(step(ctx, g, arena, i, at));
+            TB_TRY(step(ctx, g, arena, i, scaled, at));
         if (at[i].number == 0) /* x - x: what it multiplies is not on it */
             at[i] = off;
     }
-    return finish(arena, &at[top], out);
+    return finish(arena, &at[to], out);
+}
+
+tb_status tb_graph_lane(tb_ctx *ctx, const tb_graph *g, tb_arena *arena,
+                        tb_lane_info *out)
+{
+    return tb_graph_lane_between(ctx, g, arena, g->boundaries[0].node,
+                                 g->boundaries[g->nboundaries - 1].node, NULL,
+                                 out);
 }

@@ -1,59 +1,129 @@
 /* SPDX-License-Identifier: MIT */
-/* explain: everything the text alone gives, for a program (JSON) and for a
- * reader (terminal, LaTeX, MathML, SVG). */
-#include "model/model.h"
-#include "pictures/diagram_of.h"
-#include "pictures/scene.h"
-#include "tollbooth/explain.h"
-#include "tollbooth/lint.h"
+/* explain: everything the text alone gives, for a program. */
+#include "pictures/explain_parts.h"
 
-/** What every format reads. */
-typedef struct explained {
-    tb_arena arena;
-    const tb_block *block;
-    tb_model *model; /* not allocated: names, shapes and init rules only */
-    const tb_graph *layer, *tail;
-    tb_jacobian jacobian, open, silent;
-    tb_lane_info lane, final;
-    tb_lint *lint;
-} explained;
+/* --- kinds of blocks ------------------------------------------------------ */
 
-static tb_status look(tb_ctx *ctx, explained *e, const tb_block *b,
-                      const tb_settings *settings)
+/* The runs of a kind: "1", "2-6", "1, 3, 5, 7, ..."; how many blocks. */
+static size_t runs_of(const tb_model *m, const tb_explained_kind *k, tb_buf *b)
 {
-    TB_TRY(tb_model_create(ctx, b, settings, TB_F32, &e->model));
-    e->layer = tb_model_graph(e->model, 1);
-    e->tail = tb_model_graph(e->model, tb_model_tail(e->model));
-    TB_TRY(tb_jacobian_build(ctx, &e->arena, e->layer, TB_JAC_CLOSED,
-                             &e->jacobian));
-    TB_TRY(tb_jacobian_build(ctx, &e->arena, e->layer, TB_JAC_OPEN, &e->open));
-    TB_TRY(
-        tb_jacobian_build(ctx, &e->arena, e->layer, TB_JAC_SILENT, &e->silent));
-    TB_TRY(tb_lint_create(ctx, b, settings, &e->lint));
-    TB_TRY(tb_graph_lane(ctx, e->layer, &e->arena, &e->lane));
+    size_t many = 0, runs = 0;
+    for (size_t p = k->part; p < m->nparts; p++) {
+        size_t first = p;
+        if (tb_model_graph(m, p) != k->g)
+            continue;
+        while (p + 1 < m->nparts && tb_model_graph(m, p + 1) == k->g)
+            p++;
+        many += p - first + 1;
+        if (++runs == 5)
+            tb_buf_puts(b, ", ...");
+        if (runs > 4)
+            continue;
+        tb_buf_printf(b, runs > 1 ? ", %zu" : "%zu", tb_model_layer(m, first));
+        if (p > first)
+            tb_buf_printf(b, "-%zu", tb_model_layer(m, p));
+    }
+    return many;
+}
+
+static bool has_two_stacks(const tb_explained *e)
+{
+    return tb_model_side(e->model, 0) == TB_SIDE_ENCODER;
+}
+
+/* "block 1", "blocks 2-6", "encoder blocks 1-6" */
+static tb_status name_blocks(tb_explained *e, tb_explained_kind *k)
+{
+    tb_buf b;
+    tb_buf_init(&b, e->arena.ctx);
+    bool many = runs_of(e->model, k, &b) > 1;
+    const char *side = !has_two_stacks(e) ? ""
+                       : k->encoder       ? "encoder "
+                                          : "decoder ";
+    k->blocks = b.failed ? NULL
+                         : tb_arena_printf(&e->arena, "%sblock%s %s", side,
+                                           many ? "s" : "", tb_buf_str(&b));
+    tb_buf_clear(&b);
+    return k->blocks ? TB_OK : TB_ERR_MEMORY;
+}
+
+static tb_status look_at(tb_ctx *ctx, tb_explained *e, tb_explained_kind *k)
+{
+    tb_arena *a = &e->arena;
+    TB_TRY(tb_jacobian_build(ctx, a, k->g, TB_JAC_CLOSED, &k->closed));
+    TB_TRY(tb_jacobian_build(ctx, a, k->g, TB_JAC_OPEN, &k->open));
+    TB_TRY(tb_jacobian_build(ctx, a, k->g, TB_JAC_SILENT, &k->silent));
+    TB_TRY(tb_jacobian_build(ctx, a, k->g, TB_JAC_LANE, &k->lane));
+    TB_TRY(tb_graph_lane(ctx, k->g, a, &k->info));
+    return name_blocks(e, k);
+}
+
+static bool is_known(const tb_explained *e, const tb_graph *g)
+{
+    for (size_t i = 0; i < e->nkinds; i++)
+        if (e->kinds[i].g == g)
+            return true;
+    return false;
+}
+
+/* One for each graph that layers have, in the order of the blocks. */
+static tb_status find_kinds(tb_ctx *ctx, tb_explained *e)
+{
+    const tb_model *m = e->model;
+    e->kinds = tb_arena_alloc(&e->arena, m->nparts * sizeof *e->kinds);
+    if (!e->kinds)
+        return TB_ERR_MEMORY;
+    for (size_t p = 0; p < m->nparts; p++) {
+        const tb_graph *g = tb_model_graph(m, p);
+        if (tb_model_role(m, p) != TB_PART_LAYER || is_known(e, g))
+            continue;
+        tb_explained_kind *k = &e->kinds[e->nkinds++];
+        *k = (tb_explained_kind){.g = g, .part = p};
+        k->encoder = tb_model_side(m, p) == TB_SIDE_ENCODER;
+        k->from = k->to = tb_model_layer(m, p);
+        while (p + 1 < m->nparts && tb_model_graph(m, p + 1) == g) {
+            p++;
+            k->to++;
+        }
+        TB_TRY(look_at(ctx, e, k));
+    }
+    return TB_OK;
+}
+
+static tb_status look(tb_ctx *ctx, tb_explained *e, const tb_settings *settings)
+{
+    TB_TRY(tb_model_create(ctx, e->block, settings, TB_F32, &e->model));
+    size_t tail = tb_model_tail(e->model);
+    e->tail = tb_model_graph(e->model, tail);
+    e->layers = tb_model_layers(e->model, tail);
+    TB_TRY(find_kinds(ctx, e));
+    size_t n = (size_t)tb_model_graph(e->model, e->layers.first)->nstreams;
+    e->through = tb_arena_alloc(&e->arena, n * n * sizeof *e->through);
+    if (!e->through)
+        return TB_ERR_MEMORY;
+    TB_TRY(tb_lane_through(e->model, e->layers, e->through));
+    TB_TRY(tb_lint_create(ctx, e->block, settings, &e->lint));
     return tb_graph_lane(ctx, e->tail, &e->arena, &e->final);
 }
 
-static tb_status explain_begin(tb_ctx *ctx, explained *e, const tb_block *b,
-                               const tb_settings *settings)
+tb_status tb_explained_open(tb_ctx *ctx, tb_explained *e, const tb_block *b,
+                            const tb_settings *settings)
 {
-    *e = (explained){.block = b};
+    *e = (tb_explained){.block = b};
     tb_arena_init(&e->arena, ctx);
-    return look(ctx, e, b, settings);
+    return look(ctx, e, settings);
 }
 
-static void explain_end(explained *e)
+void tb_explained_close(tb_explained *e)
 {
     tb_lint_destroy(e->lint);
     tb_model_destroy(e->model);
     tb_arena_clear(&e->arena);
 }
 
-/* One formula stands for each of several sublayers. */
-static bool is_each(tb_ctx *ctx, const explained *e)
+bool tb_explained_each(tb_ctx *ctx, const tb_jacobian *j)
 {
-    return e->jacobian.nfactors > 1 &&
-           tb_jacobian_steps(ctx, &e->jacobian) == 1;
+    return j->nfactors > 1 && tb_jacobian_steps(ctx, j) == 1;
 }
 
 /* --- JSON --------------------------------------------------------------------
@@ -70,67 +140,183 @@ static tb_status formula_json(tb_ctx *ctx, const tb_jacobian *j,
     return s;
 }
 
-static tb_status jacobian_json(tb_ctx *ctx, const explained *e, tb_json *j)
+/* Formulas of one matrix, row by row. */
+static void cells_json(const tb_jac_parts *p, int f, tb_json *j)
 {
-    tb_json_object(j, "jacobian");
-    TB_TRY(formula_json(ctx, &e->jacobian, TB_NOTE_TEXT, "text", j));
-    TB_TRY(formula_json(ctx, &e->jacobian, TB_NOTE_LATEX, "latex", j));
-    TB_TRY(formula_json(ctx, &e->jacobian, TB_NOTE_MATHML, "mathml", j));
-    TB_TRY(formula_json(ctx, &e->open, TB_NOTE_TEXT, "expanded", j));
-    tb_json_int(j, "sublayers_per_block", e->jacobian.nfactors);
-    tb_json_bool(j, "per_sublayer", is_each(ctx, e));
+    int n = p->nstreams;
+    tb_json_array(j, "blocks");
+    for (int i = 0; i < n; i++) {
+        tb_json_array(j, NULL);
+        for (int k = 0; k < n; k++) {
+            const char *cell = p->cells[(f * n + i) * n + k];
+            tb_json_string(j, NULL, cell ? cell : "...");
+        }
+        tb_json_end(j);
+    }
     tb_json_end(j);
-    return TB_OK;
 }
 
-/* Layers of one section side by side read the same. */
-static tb_status lane_layers(tb_ctx *ctx, const explained *e, tb_json *j)
+static tb_status parts_json(tb_ctx *ctx, const tb_jacobian *jac, tb_json *j)
 {
-    size_t depth = e->model->sizes.s.depth, from = 1;
     tb_arena a;
-    tb_status s = TB_OK;
+    tb_jac_parts p;
     tb_arena_init(&a, ctx);
-    tb_json_array(j, "layers");
-    for (size_t l = 1; l <= depth && s == TB_OK; l++) {
-        tb_lane_info lane;
-        const tb_graph *g = tb_model_graph(e->model, l);
-        if (l < depth && tb_model_graph(e->model, l + 1) == g)
-            continue;
-        s = tb_graph_lane(ctx, g, &a, &lane);
-        if (s != TB_OK)
-            break;
+    tb_status s = tb_jacobian_parts(ctx, &a, jac, TB_NOTE_TEXT, &p);
+    tb_json_array(j, "streams");
+    for (int i = 0; s == TB_OK && i < p.nstreams; i++)
+        tb_json_string(j, NULL, p.streams[i]);
+    tb_json_end(j);
+    tb_json_array(j, "factors");
+    for (int f = p.nfactors - 1; s == TB_OK && f >= 0; f--) {
+        const char *name = jac->graph->cuts[f + 1].name;
         tb_json_object(j, NULL);
-        tb_json_int(j, "from", (int64_t)from);
-        tb_json_int(j, "to", (int64_t)l);
-        tb_json_string(j, "kind", tb_lane_kind_name(lane.kind));
-        tb_json_int(j, "tolls", lane.tolls);
+        tb_json_string(j, "sublayer", tb_explained_each(ctx, jac) ? "F" : name);
+        cells_json(&p, f, j);
         tb_json_end(j);
-        from = l + 1;
+    }
+    tb_json_end(j);
+    tb_json_array(j, "where");
+    for (int i = 0; s == TB_OK && i < p.nwhere; i++) {
+        tb_json_object(j, NULL);
+        tb_json_string(j, "name", p.where[i].name);
+        tb_json_string(j, "text", p.where[i].is);
+        tb_json_end(j);
     }
     tb_json_end(j);
     tb_arena_clear(&a);
     return s;
 }
 
-static tb_status lane_json(tb_ctx *ctx, const explained *e, tb_json *j)
+static void run_json(const tb_explained *e, const tb_explained_kind *k,
+                     tb_json *j)
 {
-    tb_json_object(j, "lane");
-    tb_json_string(j, "kind", tb_lane_kind_name(e->lane.kind));
-    tb_json_string(j, "coefficient", e->lane.coefficient);
-    if (e->lane.kind == TB_LANE_KIND_NONE)
-        tb_json_null(j, "tolls_per_block");
-    else
-        tb_json_int(j, "tolls_per_block", e->lane.tolls);
-    tb_json_bool(j, "final_toll", e->final.tolls > 0);
-    TB_TRY(lane_layers(ctx, e, j));
+    if (has_two_stacks(e))
+        tb_json_string(j, "stack", k->encoder ? "encoder" : "decoder");
+    tb_json_int(j, "from", (int64_t)k->from);
+    tb_json_int(j, "to", (int64_t)k->to);
+}
+
+/* The formulas of each kind of block, for stacks that have several. */
+static tb_status kinds_json(tb_ctx *ctx, const tb_explained *e, tb_json *j)
+{
+    tb_json_array(j, "layers");
+    for (size_t i = 0; i < e->nkinds; i++) {
+        const tb_explained_kind *k = &e->kinds[i];
+        tb_json_object(j, NULL);
+        run_json(e, k, j);
+        TB_TRY(formula_json(ctx, &k->closed, TB_NOTE_TEXT, "text", j));
+        TB_TRY(formula_json(ctx, &k->closed, TB_NOTE_LATEX, "latex", j));
+        TB_TRY(formula_json(ctx, &k->closed, TB_NOTE_MATHML, "mathml", j));
+        tb_json_end(j);
+    }
     tb_json_end(j);
     return TB_OK;
 }
 
-static tb_status corners_json(tb_ctx *ctx, const explained *e, tb_json *j)
+static tb_status jacobian_json(tb_ctx *ctx, const tb_explained *e, tb_json *j)
+{
+    const tb_explained_kind *k = &e->kinds[0];
+    tb_json_object(j, "jacobian");
+    TB_TRY(formula_json(ctx, &k->closed, TB_NOTE_TEXT, "text", j));
+    TB_TRY(formula_json(ctx, &k->closed, TB_NOTE_LATEX, "latex", j));
+    TB_TRY(formula_json(ctx, &k->closed, TB_NOTE_MATHML, "mathml", j));
+    TB_TRY(formula_json(ctx, &k->open, TB_NOTE_TEXT, "expanded", j));
+    TB_TRY(formula_json(ctx, &k->open, TB_NOTE_LATEX, "expanded_latex", j));
+    TB_TRY(formula_json(ctx, &k->open, TB_NOTE_MATHML, "expanded_mathml", j));
+    tb_json_int(j, "sublayers_per_block", k->closed.nfactors);
+    tb_json_bool(j, "per_sublayer", tb_explained_each(ctx, &k->closed));
+    TB_TRY(parts_json(ctx, &k->closed, j));
+    TB_TRY(kinds_json(ctx, e, j));
+    tb_json_end(j);
+    return TB_OK;
+}
+
+/* Neighbouring blocks of one graph read the same. */
+static tb_status lane_layers(tb_ctx *ctx, const tb_explained *e, tb_json *j)
+{
+    const tb_model *m = e->model;
+    tb_json_array(j, "layers");
+    for (size_t p = 0; p < m->nparts; p++) {
+        const tb_graph *g = tb_model_graph(m, p);
+        tb_explained_kind run = {.g = g};
+        if (tb_model_role(m, p) != TB_PART_LAYER)
+            continue;
+        for (size_t i = 0; i < e->nkinds; i++)
+            if (e->kinds[i].g == g)
+                run = e->kinds[i];
+        run.from = run.to = tb_model_layer(m, p);
+        while (p + 1 < m->nparts && tb_model_graph(m, p + 1) == g) {
+            p++;
+            run.to++;
+        }
+        tb_json_object(j, NULL);
+        run_json(e, &run, j);
+        tb_json_string(j, "kind", tb_lane_kind_name(run.info.kind));
+        tb_json_int(j, "tolls", run.info.tolls);
+        TB_TRY(formula_json(ctx, &run.lane, TB_NOTE_TEXT, "text", j));
+        tb_json_end(j);
+    }
+    tb_json_end(j);
+    return TB_OK;
+}
+
+/** What is said of each stream out by each stream in. */
+typedef enum tb_path_key { PATH_KIND, PATH_TOLLS, PATH_VALUE } tb_path_key;
+
+static void path_json(const tb_lane_path *p, tb_path_key key, tb_json *j)
+{
+    bool constant =
+        p->kind != TB_LANE_KIND_GATED && p->kind != TB_LANE_KIND_TOLL;
+    if (key == PATH_KIND)
+        tb_json_string(j, NULL, tb_lane_kind_name(p->kind));
+    else if (key == PATH_TOLLS)
+        tb_json_int(j, NULL, (int64_t)p->tolls);
+    else
+        tb_json_number(j, NULL, constant ? p->value : __builtin_nan(""));
+}
+
+/* All blocks of the head's stack, from below the first to above the last. */
+static void through_json(const tb_explained *e, tb_json *j)
+{
+    static const char *const keys[] = {"kinds", "tolls", "values"};
+    int n = tb_model_graph(e->model, e->layers.first)->nstreams;
+    tb_json_object(j, "through");
+    tb_json_int(j, "blocks", (int64_t)e->layers.n);
+    for (int key = PATH_KIND; key <= PATH_VALUE; key++) {
+        tb_json_array(j, keys[key]);
+        for (int i = 0; i < n; i++) {
+            tb_json_array(j, NULL);
+            for (int k = 0; k < n; k++)
+                path_json(&e->through[i * n + k], (tb_path_key)key, j);
+            tb_json_end(j);
+        }
+        tb_json_end(j);
+    }
+    tb_json_end(j);
+}
+
+static tb_status lane_json(tb_ctx *ctx, const tb_explained *e, tb_json *j)
+{
+    const tb_explained_kind *k = &e->kinds[0];
+    tb_json_object(j, "lane");
+    tb_json_string(j, "kind", tb_lane_kind_name(k->info.kind));
+    tb_json_string(j, "coefficient", k->info.coefficient);
+    if (k->info.kind == TB_LANE_KIND_NONE)
+        tb_json_null(j, "tolls_per_block");
+    else
+        tb_json_int(j, "tolls_per_block", k->info.tolls);
+    tb_json_bool(j, "final_toll", e->final.tolls > 0);
+    TB_TRY(lane_layers(ctx, e, j));
+    through_json(e, j);
+    tb_json_end(j);
+    return TB_OK;
+}
+
+static tb_status corners_json(tb_ctx *ctx, const tb_explained *e, tb_json *j)
 {
     tb_json_object(j, "corners");
-    TB_TRY(formula_json(ctx, &e->silent, TB_NOTE_TEXT, "zero_branch", j));
+    TB_TRY(
+        formula_json(ctx, &e->kinds[0].silent, TB_NOTE_TEXT, "zero_branch", j));
     double eps = e->model->sizes.s.eps;
     tb_json_number(j, "flat_row_gain", 1 / tb_sqrt(eps));
     tb_json_end(j);
@@ -147,7 +333,7 @@ static void shape_json(const tb_view *v, tb_json *j)
 }
 
 /* Parameters, or what is none: running statistics. */
-static void views_json(const explained *e, const char *key, bool buffers,
+static void views_json(const tb_explained *e, const char *key, bool buffers,
                        tb_json *j)
 {
     tb_json_array(j, key);
@@ -165,7 +351,7 @@ static void views_json(const explained *e, const char *key, bool buffers,
     tb_json_end(j);
 }
 
-static bool has_buffers(const explained *e)
+static bool has_buffers(const tb_explained *e)
 {
     for (size_t i = 0; i < e->model->nviews; i++)
         if (e->model->views[i].role == TB_ROLE_BUFFER)
@@ -173,7 +359,7 @@ static bool has_buffers(const explained *e)
     return false;
 }
 
-static void parameters_json(const explained *e, tb_json *j)
+static void parameters_json(const tb_explained *e, tb_json *j)
 {
     views_json(e, "parameters", false, j);
     if (has_buffers(e))
@@ -181,21 +367,21 @@ static void parameters_json(const explained *e, tb_json *j)
     tb_json_int(j, "parameter_count", (int64_t)e->model->nparameters);
 }
 
-static const char *origin_name(tb_origin o)
+const char *tb_origin_name(tb_origin o)
 {
     static const char *const names[] = {"default", "config", "model section",
                                         "option", "text"};
     return names[o];
 }
 
-static void norm_json(const explained *e, tb_json *j)
+static void norm_json(const tb_explained *e, tb_json *j)
 {
     const tb_sizes *s = &e->model->sizes;
     tb_json_object(j, "norm");
     tb_json_string(j, "kind", s->s.norm);
-    tb_json_string(j, "kind_from", origin_name(s->norm_from));
+    tb_json_string(j, "kind_from", tb_origin_name(s->norm_from));
     tb_json_number(j, "eps", s->s.eps);
-    tb_json_string(j, "eps_from", origin_name(s->eps_from));
+    tb_json_string(j, "eps_from", tb_origin_name(s->eps_from));
     tb_json_end(j);
 }
 
@@ -227,7 +413,7 @@ static void numeric_json(const tb_numeric *n, tb_json *j)
     tb_json_end(j);
 }
 
-static tb_status write_json(tb_ctx *ctx, const explained *e,
+static tb_status write_json(tb_ctx *ctx, const tb_explained *e,
                             const tb_numeric *numeric, tb_json *j,
                             const char *key)
 {
@@ -254,270 +440,10 @@ tb_status tb_explain_json(tb_ctx *ctx, const tb_block *b,
                           const tb_numeric *numeric, tb_json *j,
                           const char *key)
 {
-    explained e;
-    tb_status s = explain_begin(ctx, &e, b, settings);
+    tb_explained e;
+    tb_status s = tb_explained_open(ctx, &e, b, settings);
     if (s == TB_OK)
         s = write_json(ctx, &e, numeric, j, key);
-    explain_end(&e);
-    return s;
-}
-
-/* --- text --------------------------------------------------------------------
- */
-
-static void lane_line(const explained *e, tb_buf *out)
-{
-    const tb_lane_info *l = &e->lane;
-    tb_buf_printf(out, "Lane      %s", tb_lane_kind_name(l->kind));
-    switch (l->kind) {
-    case TB_LANE_KIND_CLEAN:
-        tb_buf_puts(out, ": with the branches removed, x passes unchanged");
-        break;
-    case TB_LANE_KIND_SCALED:
-        tb_buf_printf(out,
-                      ": with the branches removed, x is multiplied by "
-                      "%s a block",
-                      l->coefficient);
-        break;
-    case TB_LANE_KIND_GATED:
-        tb_buf_puts(out, ": a learned or computed factor stands on it");
-        break;
-    case TB_LANE_KIND_TOLL:
-        tb_buf_printf(out, ": %d norm%s a block stand%s on it", l->tolls,
-                      l->tolls == 1 ? "" : "s", l->tolls == 1 ? "s" : "");
-        if (!tb_streq(l->coefficient, "1"))
-            tb_buf_printf(out, ", and a factor %s", l->coefficient);
-        break;
-    case TB_LANE_KIND_NONE:
-        tb_buf_puts(out, ": no path leads around the branches");
-        break;
-    }
-    if (e->final.tolls > 0)
-        tb_buf_puts(out, "; one norm after the last block");
-    tb_buf_puts(out, "\n");
-}
-
-/* ascii: the product's dot is written '*'. */
-static tb_status line(tb_ctx *ctx, const char *label, const tb_jacobian *j,
-                      bool ascii, tb_buf *out)
-{
-    tb_buf b;
-    tb_buf_init(&b, ctx);
-    tb_status s = tb_jacobian_print(ctx, j, TB_NOTE_TEXT, &b);
-    tb_buf_printf(out, "%-10s", label);
-    for (const char *c = tb_buf_str(&b); *c; c++)
-        if (!ascii || !(*c & 0x80))
-            tb_buf_putc(out, *c);
-        else if ((*c & 0xc0) == 0xc0)
-            tb_buf_putc(out, '*');
-    tb_buf_puts(out, "\n");
-    tb_buf_clear(&b);
-    return s;
-}
-
-static const char *shape_text(const tb_view *v, char out[48])
-{
-    if (v->shape.kind == TB_SHAPE_MATRIX)
-        tb_format(out, 48, "%zu x %zu", v->shape.height, v->shape.width);
-    else
-        tb_format(out, 48, "%zu", v->shape.width);
-    return out;
-}
-
-/* Block 1 stands for all blocks of its kind. */
-static bool is_shown(const tb_view *v)
-{
-    return v->layer <= 1;
-}
-
-static tb_status parameter_table(tb_ctx *ctx, const explained *e,
-                                 const tb_terminal *term, tb_out *out)
-{
-    static const tb_column columns[] = {
-        {"parameter", TB_LEFT, 0, false},
-        {"shape", TB_RIGHT, 1, false},
-        {"role", TB_LEFT, 3, false},
-        {"starts as", TB_LEFT, 2, true},
-    };
-    size_t n = 0;
-    tb_arena a;
-    tb_arena_init(&a, ctx);
-    const char **cells =
-        tb_arena_alloc(&a, e->model->nviews * 4 * sizeof *cells);
-    tb_status s = cells ? TB_OK : TB_ERR_MEMORY;
-    for (size_t i = 0; i < e->model->nviews && s == TB_OK; i++) {
-        const tb_view *v = &e->model->views[i];
-        char shape[48];
-        if (!is_shown(v))
-            continue;
-        cells[4 * n] = v->name;
-        cells[4 * n + 1] = tb_arena_strdup(&a, shape_text(v, shape));
-        cells[4 * n + 2] = tb_role_name(v->role);
-        cells[4 * n + 3] = v->rule;
-        if (!cells[4 * n++ + 1])
-            s = TB_ERR_MEMORY;
-    }
-    tb_table t = {.columns = columns,
-                  .n_columns = TB_LEN(columns),
-                  .cells = cells,
-                  .n_rows = n};
-    if (s == TB_OK)
-        s = tb_table_term(ctx, &t, term, out);
-    tb_arena_clear(&a);
-    return s;
-}
-
-static tb_status head(const explained *e, tb_out *out)
-{
-    tb_buf b;
-    tb_buf_init(&b, e->arena.ctx);
-    if (e->block->name)
-        tb_buf_printf(&b, "%s", e->block->name);
-    if (e->block->about)
-        tb_buf_printf(&b, "%s%s", e->block->name ? ": " : "", e->block->about);
-    if (b.len)
-        tb_buf_puts(&b, "\n\n");
-    tb_block_print(e->block, &b);
-    tb_buf_puts(&b, "\n");
-    tb_status s = tb_buf_status(&b);
-    tb_buf_put(&out->buf, tb_buf_str(&b), b.len);
-    tb_buf_clear(&b);
-    return s;
-}
-
-/* One line each; lint shows the place too. */
-static void findings(const explained *e, tb_buf *out)
-{
-    for (size_t i = 0; i < tb_lint_count(e->lint); i++) {
-        const tb_finding *f = tb_lint_at(e->lint, i);
-        tb_buf_printf(out, "%-9s %s at %d:%d: %s", tb_lint_level_name(f->level),
-                      f->code, f->line, f->column, f->message);
-        if (f->fix)
-            tb_buf_printf(out, "; %s", f->fix);
-        tb_buf_puts(out, "\n");
-    }
-}
-
-/* Each line wrapped under its label; formulas are never broken. */
-static void prose(const tb_terminal *term, tb_buf *lines, tb_out *out)
-{
-    for (char *at = lines->data, *end; at && *at; at = end + 1) {
-        end = strchr(at, '\n');
-        *end = '\0';
-        tb_term_wrap(&out->buf, term, 10, at);
-    }
-}
-
-static tb_status formulas(tb_ctx *ctx, const explained *e,
-                          const tb_terminal *term, tb_out *out)
-{
-    tb_buf b;
-    bool ascii = term->ascii;
-    tb_buf_init(&b, ctx);
-    tb_status s = line(ctx, "Jacobian", &e->jacobian, ascii, &b);
-    if (s == TB_OK && is_each(ctx, e))
-        tb_buf_printf(&b,
-                      "          for each of its %d sublayers F, "
-                      "multiplied last to first\n",
-                      e->jacobian.nfactors);
-    if (s == TB_OK)
-        s = line(ctx, "F = 0", &e->silent, ascii, &b);
-    tb_buf_put(&out->buf, tb_buf_str(&b), b.len);
-    tb_status formed = tb_buf_status(&b);
-    tb_buf_clear(&b);
-    tb_buf_init(&b, ctx);
-    lane_line(e, &b);
-    findings(e, &b);
-    if (s == TB_OK)
-        s = formed != TB_OK ? formed : tb_buf_status(&b);
-    if (s == TB_OK)
-        prose(term, &b, out);
-    tb_buf_puts(&out->buf, "\n");
-    tb_buf_clear(&b);
-    return s;
-}
-
-static tb_status counts(const explained *e, tb_out *out)
-{
-    const tb_settings *s = &e->model->sizes.s;
-    char text[200];
-    size_t n = tb_format(text, sizeof text,
-                         "\n%zu parameters in %zu blocks of width %zu (block "
-                         "1 shown); norm %s (%s), eps %g (%s)\n",
-                         e->model->nparameters, s->depth, s->width, s->norm,
-                         origin_name(e->model->sizes.norm_from), s->eps,
-                         origin_name(e->model->sizes.eps_from));
-    tb_buf_put(&out->buf, text, n < sizeof text ? n : sizeof text - 1);
-    return TB_OK;
-}
-
-static tb_status explain_terminal(tb_ctx *ctx, explained *e,
-                                  const tb_terminal *term, tb_out *out)
-{
-    tb_diagram d;
-    TB_TRY(head(e, out));
-    TB_TRY(tb_diagram_of(ctx, &e->arena, e->layer, e->tail, &d));
-    if (e->block->name)
-        d.title = e->block->name;
-    d.depth = e->model->sizes.s.depth;
-    TB_TRY(tb_diagram_term(ctx, &d, term, out));
-    tb_buf_put(&out->buf, "\n", 1);
-    TB_TRY(formulas(ctx, e, term, out));
-    TB_TRY(parameter_table(ctx, e, term, out));
-    return counts(e, out);
-}
-
-static tb_status explain_svg(tb_ctx *ctx, explained *e, tb_out *out)
-{
-    tb_diagram d;
-    tb_scene *scene;
-    tb_buf formula;
-    TB_TRY(tb_diagram_of(ctx, &e->arena, e->layer, e->tail, &d));
-    tb_buf_init(&formula, ctx);
-    tb_status s = tb_jacobian_print(ctx, &e->jacobian, TB_NOTE_TEXT, &formula);
-    for (int i = 0; i < e->layer->nregions && is_each(ctx, e); i++)
-        tb_buf_printf(&formula, "%s%s",
-                      i ? ", " : "   for F = ", e->layer->regions[i].name);
-    d.title = e->block->name ? e->block->name : "block";
-    d.formula = tb_buf_str(&formula);
-    d.depth = e->model->sizes.s.depth;
-    if (s == TB_OK)
-        s = tb_diagram_scene(ctx, &d, &scene);
-    tb_buf_clear(&formula);
-    if (s != TB_OK)
-        return s;
-    s = tb_scene_svg(scene, NULL, out);
-    tb_scene_destroy(scene);
-    return s;
-}
-
-static tb_status explain_formula(tb_ctx *ctx, const explained *e,
-                                 tb_notation note, tb_out *out)
-{
-    tb_buf b;
-    tb_buf_init(&b, ctx);
-    tb_status s = tb_jacobian_print(ctx, &e->jacobian, note, &b);
-    tb_buf_puts(&b, "\n");
-    tb_buf_put(&out->buf, tb_buf_str(&b), b.len);
-    tb_buf_clear(&b);
-    return s;
-}
-
-tb_status tb_explain_text(tb_ctx *ctx, const tb_block *b,
-                          const tb_settings *settings, tb_explain_format format,
-                          int columns, bool ascii, tb_out *out)
-{
-    explained e;
-    tb_terminal term = {columns, ascii};
-    tb_status s = explain_begin(ctx, &e, b, settings);
-    if (s == TB_OK)
-        s = format == TB_EXPLAIN_TEXT ? explain_terminal(ctx, &e, &term, out)
-            : format == TB_EXPLAIN_SVG
-                ? explain_svg(ctx, &e, out)
-                : explain_formula(ctx, &e,
-                                  format == TB_EXPLAIN_LATEX ? TB_NOTE_LATEX
-                                                             : TB_NOTE_MATHML,
-                                  out);
-    explain_end(&e);
+    tb_explained_close(&e);
     return s;
 }

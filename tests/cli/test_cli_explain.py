@@ -53,6 +53,52 @@ def two_jacobians(t):
     t.eq(explain(t, "post-ln")["jacobian"]["text"], post["jacobian"]["text"])
 
 
+@test
+def two_streams_are_a_matrix(t):
+    j = explain(t, "residual")["jacobian"]
+    t.eq(j["streams"], ["x", "y"])
+    t.eq(j["factors"], [{"sublayer": "F", "blocks": [
+        ["J_LN(x + F(x))\u00b7(I + J_F(x))", "0"], ["J_F(x)", "I"]]}])
+    t.eq(j["text"], "[ J_LN(x + F(x))\u00b7(I + J_F(x)), 0 ; J_F(x), I ]")
+    t.has(j["latex"], "\\begin{bmatrix}", " & 0 \\\\ ", "\\end{bmatrix}")
+    math = ElementTree.fromstring(j["mathml"])
+    name = "{http://www.w3.org/1998/Math/MathML}"
+    t.eq([len(list(row)) for row in math.iter(name + "mtr")], [2, 2])
+    drawn = t.run("explain", "residual", rc=0).out
+    t.has(drawn, "\u23a1 J_LN(x + F(x))\u00b7(I + J_F(x))   0 \u23a4",
+          "\u23a3 J_F(x)                        I \u23a6",
+          "through 6 blocks: x 12 norms, y clean")
+    t.has(t.run("explain", "residual", "--ascii", rc=0).out,
+          "[ J_F(x)                        I ]")
+    revnet = explain(t, "revnet")["jacobian"]
+    t.eq([f["sublayer"] for f in revnet["factors"]], ["ffn", "attn"])
+    t.eq(revnet["where"], [{"name": "x1", "text": "x + attn(LN(x2))"}])
+
+
+@test
+def each_kind_of_block(t):
+    keel = explain(t, "keel")["jacobian"]["layers"]
+    t.eq([(k["from"], k["to"]) for k in keel], [(1, 1), (2, 6)])
+    t.eq(keel[1]["text"], "J_RMS(alpha\u00b7x + F(RMS(x)))\u00b7"
+                          "(alpha\u00b7I + J_F(RMS(x))\u00b7J_RMS(x))")
+    t.has(t.run("explain", "keel", rc=0).out, "block 1:", "blocks 2-6:",
+          "through 6 blocks: 11 norms")
+    both = explain(t, "post-ln", "--stack", "encoder-decoder")
+    t.eq([(k["stack"], k["tolls"]) for k in both["lane"]["layers"]],
+         [("encoder", 2), ("decoder", 3)])
+    t.eq(both["lane"]["through"]["tolls"], [[18]])
+
+
+@test
+def expanded(t):
+    out = t.run("explain", "pre-ln", "--expand", rc=0).out
+    t.has(out, "W_down\u00b7diag(gelu'(up(LN(x1))))\u00b7W_up", "J_mha,q")
+    d = explain(t, "pre-ln")["jacobian"]
+    for form in ("latex", "mathml"):
+        t.eq(t.run("explain", "pre-ln", "--expand", "--format", form, rc=0).out,
+             d["expanded_" + form] + "\n")
+
+
 def lane(t, block, *more):
     d = explain(t, block, *more)["lane"]
     return d["kind"], d["coefficient"], d["tolls_per_block"], d["final_toll"]
@@ -126,7 +172,11 @@ def all_formats(name):
         number = explain(t, name, "--numeric")["numeric"]
         t.ok(number["error"] < 1e-8, number)
         text = t.run("explain", name, rc=0).out
-        t.has(text, "Jacobian", "Lane", doc["jacobian"]["text"].split("\n")[0][:20])
+        t.has(text, "Jacobian", "Lane")
+        if len(doc["jacobian"]["streams"]) == 1:
+            t.has(text, doc["jacobian"]["text"][:20])
+        else:
+            t.has(text, "the streams " + ", ".join(doc["jacobian"]["streams"]))
         plain = t.run("explain", name, "--ascii", rc=0)
         high = [c for c in plain.out if ord(c) > 126 or (ord(c) < 32 and c != "\n")]
         t.eq(high, [], "not ASCII")

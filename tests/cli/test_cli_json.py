@@ -36,7 +36,13 @@ def nested_numbers(v):
         v in ("nan", "inf", "-inf")
 
 
+def nested_texts(v):
+    return isinstance(v, list) and all(isinstance(x, str) or nested_texts(x)
+                                       for x in v)
+
+
 IS = {
+    "texts": nested_texts,
     "string": lambda v: isinstance(v, str),
     "integer": lambda v: isinstance(v, int) and not isinstance(v, bool),
     "number": lambda v: not isinstance(v, list) and nested_numbers(v),
@@ -118,6 +124,8 @@ def json_explain(t):
              "x = x + F(batchnorm(x))"]
     objects = [t.run("explain", b, "--json", rc=0).json() for b in names + texts]
     objects.append(t.run("explain", "pre-ln", "--numeric", "--json", rc=0).json())
+    objects.append(t.run("explain", "post-ln", "--stack", "encoder-decoder",
+                         "--json", rc=0).json())
     compare_with(t, "explain", objects)
 
 

@@ -12,7 +12,7 @@ enum { DEPTH = 4, BLOCKS = 1000 };
 /** Largest errors met, printed at the end. */
 typedef struct tb_worst {
     tb_agreement a;
-    double lane, silent;
+    double lane, formula, silent;
     size_t layers, kinds[TB_LANE_KIND_NONE + 1];
 } tb_worst;
 
@@ -254,6 +254,56 @@ static void check_lane(tb_test *T, const tb_trial *t, tb_worst *w)
     tb_arena_clear(&m.arena);
 }
 
+/* Rows of a backward pass through the whole graph, every stream out by every
+ * stream in: out[streams*n, streams*n]. */
+static void all_rows(tb_test *T, const tb_run *run, bool cut, size_t streams,
+                     size_t n, double *out)
+{
+    size_t width = streams * n;
+    double *unit = tb_alloc(T->ctx, n, sizeof *unit);
+    for (size_t i = 0; i < width; i++) {
+        const void *gout[TB_STREAMS_MOST] = {NULL};
+        void *gin[TB_STREAMS_MOST];
+        tb_bwd b = {.hi = -1, .lo = -1, .cut = cut, .gout = gout, .gin = gin};
+        for (size_t k = 0; k < streams; k++)
+            gin[k] = out + i * width + k * n;
+        gout[i / n] = unit;
+        unit[i % n] = 1;
+        TB_OKAY(T, tb_plan_backward(T->ctx, run, &b));
+        unit[i % n] = 0;
+    }
+    tb_free(T->ctx, unit);
+}
+
+/* The lane as a formula, every stream out by every stream in. */
+static void check_lane_formula(tb_test *T, const tb_trial *t, tb_worst *w)
+{
+    const tb_symbolic at = tb_trial_symbolic(t);
+    size_t streams = (size_t)t->graph->nstreams;
+    size_t n = tb_symbolic_count(&at, t->graph->cuts[0].nodes[0]);
+    size_t count = streams * n * streams * n;
+    double error = 0, largest = 0;
+    tb_jacobian j;
+    tb_arena a;
+    tb_arena_init(&a, T->ctx);
+    double *symbolic = tb_arena_alloc(&a, count * sizeof *symbolic);
+    double *cut = tb_arena_alloc(&a, count * sizeof *cut);
+    tb_status s = tb_jacobian_build(T->ctx, &a, t->graph, TB_JAC_LANE, &j);
+    if (s == TB_OK)
+        s = tb_symbolic_matrix(&at, &j, n, symbolic);
+    if (s == TB_OK)
+        all_rows(T, &t->run, true, streams, n, cut);
+    for (size_t i = 0; i < count; i++) {
+        worse(&error, tb_fabs(symbolic[i] - cut[i]));
+        worse(&largest, tb_fabs(cut[i]));
+    }
+    if (s != TB_OK || !(error <= 1e-10 * largest + 1e-12))
+        tb_test_fail(T, __FILE__, __LINE__, "lane formula: %g of %g; %s", error,
+                     largest, s == TB_OK ? "" : tb_error(T->ctx));
+    worse(&w->formula, error / (largest > 1e-12 ? largest : 1));
+    tb_arena_clear(&a);
+}
+
 /* --- F = 0 ---------------------------------------------------------------- */
 
 /** A trial's layer with every sublayer's value 0. */
@@ -288,25 +338,6 @@ static tb_status silence(tb_test *T, const tb_trial *t, tb_silenced *z)
     return tb_plan_forward(T->ctx, &z->run);
 }
 
-/* Rows of the ordinary backward pass through the whole graph, every stream out
- * by every stream in: out[streams*n, streams*n]. */
-static void all_rows(tb_test *T, tb_silenced *z, size_t streams, double *out)
-{
-    size_t n = z->n, width = streams * n;
-    double *unit = tb_arena_alloc(&z->arena, n * sizeof *unit);
-    for (size_t i = 0; i < width; i++) {
-        const void *gout[TB_STREAMS_MOST] = {NULL};
-        void *gin[TB_STREAMS_MOST];
-        tb_bwd b = {.hi = -1, .lo = -1, .gout = gout, .gin = gin};
-        for (size_t k = 0; k < streams; k++)
-            gin[k] = out + i * width + k * n;
-        gout[i / n] = unit;
-        unit[i % n] = 1;
-        TB_OKAY(T, tb_plan_backward(T->ctx, &z->run, &b));
-        unit[i % n] = 0;
-    }
-}
-
 static void check_silent(tb_test *T, const tb_trial *t, tb_worst *w)
 {
     tb_silenced z = {0};
@@ -325,7 +356,7 @@ static void check_silent(tb_test *T, const tb_trial *t, tb_worst *w)
     if (s == TB_OK)
         s = tb_symbolic_matrix(&at, &j, z.n, symbolic);
     if (s == TB_OK)
-        all_rows(T, &z, (size_t)t->graph->nstreams, backward);
+        all_rows(T, &z.run, false, (size_t)t->graph->nstreams, z.n, backward);
     for (size_t i = 0; i < width * width; i++) {
         worse(&error, tb_fabs(symbolic[i] - backward[i]));
         worse(&largest, tb_fabs(backward[i]));
@@ -361,6 +392,7 @@ static void check_layer(tb_test *T, const tb_block *b, const tb_settings *s,
                      a.tangent, a.backward, a.difference, a.bound);
     if (status == TB_OK) {
         check_lane(T, &t, w);
+        check_lane_formula(T, &t, w);
         check_silent(T, &t, w);
     }
     worse(&w->a.tangent, a.tangent);
@@ -389,9 +421,10 @@ static void check_layers(tb_test *T, const tb_block *b, const tb_settings *s,
 static void print_worst(const char *what, const tb_worst *w)
 {
     printf("%s: %zu layers, largest error against tangent %.2g, backward "
-           "%.2g, difference %.2g, lane %.2g, F = 0 %.2g; lanes",
+           "%.2g, difference %.2g, lane %.2g, its formula %.2g, F = 0 %.2g; "
+           "lanes",
            what, w->layers, w->a.tangent, w->a.backward, w->a.difference,
-           w->lane, w->silent);
+           w->lane, w->formula, w->silent);
     for (int k = 0; k <= TB_LANE_KIND_NONE; k++)
         printf(" %s %zu", tb_lane_kind_name((tb_lane_kind)k), w->kinds[k]);
     printf("\n");
