@@ -379,12 +379,20 @@ static tb_status norm_leaves(tb_builder *b, const tb_expr *e, const tb_op *op,
     return TB_OK;
 }
 
-/* The stream of width 1 that says which tokens count. */
-static tb_status norm_mask(tb_builder *b, const tb_expr *e,
+/* The stream of width 1 that says which tokens count for a norm over tokens:
+ * the call's own, or all that are no padding. */
+static tb_status norm_mask(tb_builder *b, const tb_expr *e, const tb_op *op,
                            int in[TB_OP_INPUTS], int *nin)
 {
     const tb_expr *keep = option(e, "keep");
-    return keep ? tb_build_value(b, keep, &in[(*nin)++]) : TB_OK;
+    int mask = -1;
+    if (keep)
+        TB_TRY(tb_build_value(b, keep, &mask));
+    else if (op->state)
+        TB_TRY(tb_build_keep(b, b->g->nodes[in[0]].of_memory, &mask));
+    if (mask >= 0)
+        in[(*nin)++] = mask;
+    return TB_OK;
 }
 
 static tb_status call_norm(tb_builder *b, const tb_expr *e, tb_val *out)
@@ -402,7 +410,7 @@ static tb_status call_norm(tb_builder *b, const tb_expr *e, tb_val *out)
     TB_TRY(norm_attrs(b, e, op, x->shape.width, attr));
     double groups = tb_op_has_groups(op) ? attr[TB_ATTR_NORM_GROUPS].value : 0;
     TB_TRY(norm_leaves(b, e, op, groups, in, &nin));
-    TB_TRY(norm_mask(b, e, in, &nin));
+    TB_TRY(norm_mask(b, e, op, in, &nin));
     TB_TRY(tb_build_node(b, op, in, nin, attr, e->pos, &node));
     return node_value(out, node);
 }

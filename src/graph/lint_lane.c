@@ -224,12 +224,19 @@ static bool is_only_reader(const lint_graph *g, int node)
     return g->users_at[node + 1] - g->users_at[node] == 1;
 }
 
+/* A norm over tokens leaves something to one over features, and back. */
+static bool same_axis(const lint_graph *g, int a, int b)
+{
+    return !g->g->nodes[a].op->state == !g->g->nodes[b].op->state;
+}
+
 static void norm_of_norm(tb_lint *L, const lint_graph *g)
 {
     for (int i = 0; i < g->g->nnodes; i++) {
         int under =
             lint_is_norm(g, i) ? lint_below(g, g->g->nodes[i].in[0]) : i;
-        if (under != i && lint_is_norm(g, under) && is_only_reader(g, under))
+        if (under != i && lint_is_norm(g, under) && is_only_reader(g, under) &&
+            same_axis(g, i, under))
             lint_found(L, lint_pos(g, i));
     }
 }

@@ -206,7 +206,8 @@ tb_status lint_norm_width(tb_lint *L, const lint_graph *g)
 
 tb_status lint_batch_causal(tb_lint *L, const lint_graph *g)
 {
-    for (int i = 0; i < g->g->nnodes && L->sizes.s.causal; i++)
+    bool causal = L->sizes.s.causal && L->at->which != TB_STACK_ENCODER;
+    for (int i = 0; i < g->g->nnodes && causal; i++)
         if (g->g->nodes[i].op->state)
             lint_found(L, lint_pos(g, i));
     return TB_OK;

@@ -168,9 +168,9 @@ const lint_row lint_rows[] = {
      LINT_EACH,
      lint_batch_causal},
     {{"batch-statistics-padding", TB_LINT_NOTE,
-      "mean and variance count every token, padding too: a sentence changes "
-      "with the length of its neighbours",
-      "say which tokens are real: batchnorm(x, keep=m)",
+      "mean and variance count every token that no mask hides, padding too: a "
+      "sentence changes with the length of its neighbours",
+      "batchnorm(x, keep=m), or a model that knows its padding",
       "tensorflow/tensorflow #30161; pytorch/pytorch #70529"},
      LINT_EACH,
      lint_batch_padding},

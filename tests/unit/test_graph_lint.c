@@ -143,6 +143,8 @@ static const struct {
     {"norm-width-1",
      "w = linear(d, 1); u = linear(1, d); x = x + ffn(u(norm(w(x))))",
      "w = linear(d, 2); u = linear(2, d); x = x + ffn(u(norm(w(x))))", 0},
+    {"double-norm", "x = x + F(batchnorm(powernorm(x)))" FINAL,
+     "x = x + F(batchnorm(rmsnorm(x)))" FINAL, 0},
     {"batch-statistics-causal", "x = x + F(batchnorm(x))" FINAL,
      "x = x + F(norm(x))" FINAL, 0},
     {"batch-statistics-padding", "x = x + F(norm(x))\nmodel: norm = powernorm",
@@ -569,17 +571,21 @@ TB_TEST(mutated_built_ins)
 /* Where every token sees every other, statistics over them hide nothing. */
 TB_TEST(batch_statistics_of_an_encoder)
 {
-    tb_settings s = TB_SETTINGS_UNSET;
-    tb_block *b;
-    tb_lint *l;
-    s.causal = 0;
-    TB_OKAY(T, tb_block_load(T->ctx, "x = batchnorm(x + F(x))", &b));
-    TB_OKAY(T, tb_lint_create(T->ctx, b, &s, &l));
-    for (size_t i = 0; i < tb_lint_count(l); i++)
-        TB_CHECK(T,
-                 !tb_streq(tb_lint_at(l, i)->code, "batch-statistics-causal"));
-    tb_lint_destroy(l);
-    tb_block_destroy(T->ctx, b);
+    static const char *const text = "encoder block: x = batchnorm(x + F(x))\n"
+                                    "decoder block: x = norm(x + F(x))";
+    for (int stack = TB_STACKS_DECODER; stack <= TB_STACKS_BOTH; stack++) {
+        tb_settings s = TB_SETTINGS_UNSET;
+        tb_block *b;
+        tb_lint *l;
+        s.stack = stack;
+        TB_OKAY(T, tb_block_load(T->ctx, text, &b));
+        TB_OKAY(T, tb_lint_create(T->ctx, b, &s, &l));
+        for (size_t i = 0; i < tb_lint_count(l); i++)
+            TB_CHECK(T, !tb_streq(tb_lint_at(l, i)->code,
+                                  "batch-statistics-causal"));
+        tb_lint_destroy(l);
+        tb_block_destroy(T->ctx, b);
+    }
 }
 
 TB_TEST(large_texts)

@@ -69,7 +69,8 @@ TB_TEST(other_numbers)
         {{"padding", 1, {1}, half}, TB_ERR_INPUT, "padding: got 0.5"},
         {{"padding", 1, {0}, half}, TB_ERR_SHAPE, "empty"},
         {{"x", 1, {2}, x}, TB_ERR_SHAPE, "1 lists deep, wanted 2"},
-        {{"y", 0, {0}, three}, TB_ERR_INPUT,
+        {{"y", 0, {0}, three},
+         TB_ERR_INPUT,
          "not used by batchnorm; there are: x padding token feature"},
     };
     tb_shot *s;

@@ -150,6 +150,56 @@ TB_TEST(warm_up_ends)
     drop(T, &x);
 }
 
+/* A model with padding: statistics and outputs of real tokens are those of the
+ * tokens alone, in every section. */
+TB_TEST(padding_does_not_count)
+{
+    enum { LONG = 5, VOCAB = 7 };
+    static const char *const text =
+        "stem: x = batchnorm(x)\nblock: x = x + F(powernorm(x))\n"
+        "final: x = batchnorm(x)";
+    static const int32_t ids[] = {4, 1, 6, 0, 0, 2, 5, 3, 0, 0};
+    static const int32_t alone[] = {4, 1, 6, 2, 5, 3};
+    static const unsigned char keep[] = {1, 1, 1, 0, 0, 1, 1, 1, 0, 0};
+    tb_settings s = TB_SETTINGS_UNSET;
+    tb_block *b;
+    tb_model *m[2];
+    double logits[2][2 * LONG * VOCAB];
+    s.stack = TB_STACKS_ENCODER;
+    s.depth = 1;
+    s.width = D;
+    s.heads = 2;
+    s.context = LONG;
+    s.vocab = VOCAB;
+    TB_OKAY(T, tb_block_load(T->ctx, text, &b));
+    for (int padded = 0; padded < 2; padded++) {
+        size_t time = padded ? LONG : 3;
+        tb_batch batch = {.tokens = padded ? ids : alone,
+                          .keep = padded ? keep : NULL};
+        s.padding = padded;
+        TB_OKAY(T, tb_model_create(T->ctx, b, &s, TB_F64, &m[padded]));
+        TB_OKAY(T, tb_model_init(m[padded], 3));
+        TB_OKAY(T, tb_model_bind(m[padded], 2, time, TB_PASS_BWD));
+        TB_OKAY(T, tb_model_forward(m[padded], &batch, NULL));
+        TB_OKAY(T, tb_model_update(m[padded], &batch));
+        memcpy(logits[padded], tb_model_logits(m[padded]),
+               2 * time * VOCAB * sizeof(double));
+    }
+    for (size_t i = 0; i < m[0]->nelements; i++) /* weights and statistics */
+        TB_NEAR(T, ((double *)m[1]->params)[i], ((double *)m[0]->params)[i],
+                1e-14);
+    for (size_t t = 0; t < 3; t++)
+        for (size_t r = 0; r < 2; r++)
+            TB_NEAR_N(T, &logits[1][(r * LONG + t) * VOCAB],
+                      &logits[0][(r * 3 + t) * VOCAB], VOCAB, 1e-12);
+    TB_CHECK(T, ((double *)m[0]
+                     ->params)[tb_model_view(m[0], "stem.norm.mean")->offset] !=
+                    0);
+    tb_model_destroy(m[0]);
+    tb_model_destroy(m[1]);
+    tb_block_destroy(T->ctx, b);
+}
+
 /* Frozen, a token's logits do not depend on later tokens; by the batch they
  * do, causal mask or not. */
 TB_TEST(later_tokens_leak_in_training_only)
