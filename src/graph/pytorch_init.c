@@ -439,6 +439,16 @@ static const char *init_call(tb_py *py, const tb_py_start *s, const char *w,
     return tb_py_take(py, &out);
 }
 
+/* A call that is too long for its line has its arguments on the next. */
+static void broken_line(tb_buf *out, int indent, const char *call)
+{
+    const char *open = strchr(call, '(');
+    int head = open ? (int)(open - call) + 1 : 0;
+    tb_buf_printf(out, "%*s%.*s\n%*s%.*s\n%*s)\n", indent, "", head, call,
+                  indent + 4, "", (int)strlen(call) - head - 1, call + head,
+                  indent, "");
+}
+
 static void init_line(tb_buf *out, int indent, const char *call,
                       const char *rule)
 {
@@ -446,6 +456,10 @@ static void init_line(tb_buf *out, int indent, const char *call,
     size_t wide = (size_t)indent + strlen(call) + 4 + strlen(rule);
     if (!plain && wide > TB_PY_COLUMNS)
         tb_buf_printf(out, "%*s# %s\n", indent, "", rule);
+    if ((size_t)indent + strlen(call) > TB_PY_COLUMNS) {
+        broken_line(out, indent, call);
+        return;
+    }
     bool after = !plain && wide <= TB_PY_COLUMNS;
     tb_buf_printf(out, "%*s%s%s%s\n", indent, "", call, after ? "  # " : "",
                   after ? rule : "");
