@@ -2,6 +2,33 @@
 /* LayerNorm and RMSNorm over REAL; see kern_template.h. Statistics are two
  * passes in double; elements are centred before they are scaled. */
 
+/* Eight elements, and the same in double: halves of the 16 lanes. */
+typedef REAL FN(v8) __attribute__((vector_size(8 * sizeof(REAL))));
+
+TB_INLINE FN(v8) FN(load8)(const REAL *x)
+{
+    FN(v8) v;
+    memcpy(&v, x, sizeof v);
+    return v;
+}
+
+/* A loop, because gcc splits __builtin_convertvector in two. */
+TB_INLINE tb_d8 FN(wide8)(FN(v8) x)
+{
+    tb_d8 y;
+    for (int j = 0; j < 8; j++)
+        y[j] = (double)x[j];
+    return y;
+}
+
+/* a b + c, see REAL_MUL_ADD */
+TB_INLINE tb_d8 FN(mul_add8)(tb_d8 a, tb_d8 b, tb_d8 c)
+{
+    for (int j = 0; j < 8; j++)
+        c[j] = REAL_MUL_ADD(a[j], b[j], c[j]);
+    return c;
+}
+
 /* How to reach xhat = (x - mean) * rstd without leaving REAL: the mean is
  * split in two REALs (x - hi is exact where it cancels), and `pre`, a power of
  * two, keeps rstd and x - mean in range for rows near the ends of the type. */
@@ -76,31 +103,42 @@ static void FN(stat_two_pass)(const tb_k_norm *p, const REAL *x, double *stat)
 }
 
 #if REAL_BITS == 32
-TB_INLINE void moments16(double *l1, double *l2, const float *x, double pivot,
-                         size_t m)
+/* Sums of x and x^2 by lanes: whole 16s, then the rest. */
+TB_INLINE size_t moments_whole(const float *x, size_t d, double *l1, double *l2)
 {
-    TB_WHOLE
-    for (size_t j = 0; j < m; j++) {
-        double c = (double)x[j] - pivot;
-        l1[j] += c;
-        l2[j] += c * c;
+    tb_d8 s[2] = {{0}}, q[2] = {{0}};
+    size_t i = 0;
+    for (; i + TB_LANES <= d; i += TB_LANES)
+        for (int half = 0; half < 2; half++) {
+            tb_d8 v = wide8_f32(load8_f32(x + i + 8 * half));
+            s[half] += v;
+            q[half] = mul_add8_f32(v, v, q[half]);
+        }
+    memcpy(l1, s, sizeof s);
+    memcpy(l2, q, sizeof q);
+    return i;
+}
+
+static void moments_of(const float *x, size_t d, double *l1, double *l2)
+{
+    size_t i = moments_whole(x, d, l1, l2);
+    for (size_t j = 0; i + j < d; j++) {
+        double v = (double)x[i + j];
+        l1[j] += v;
+        l2[j] = REAL_MUL_ADD(v, v, l2[j]);
     }
 }
 
-/* One pass about the first element: var = E c^2 - (E c)^2. False where that
- * difference lost 20 of double's 53 bits (or is no number): the first element
- * is then far from all others, and two passes have to do it. */
-TB_INLINE bool stat_one_pass(const tb_k_norm *p, const float *x, double *stat)
+/* One pass: var = E x^2 - (E x)^2, of exact squares. False where that
+ * difference lost 20 of double's 53 bits, or is no number: the mean is then a
+ * thousand times the deviation or more, and two passes have to do it. */
+static bool stat_one_pass(const tb_k_norm *p, const float *x, double *stat)
 {
-    double l1[TB_LANES] = {0}, l2[TB_LANES] = {0}, d = (double)p->d;
-    double pivot = p->kind == TB_NORM_LAYER ? (double)x[0] : 0;
-    size_t i = 0;
-    for (; i + TB_LANES <= p->d; i += TB_LANES)
-        moments16(l1, l2, x + i, pivot, TB_LANES);
-    moments16(l1, l2, x + i, pivot, p->d - i);
-    double shift = p->kind == TB_NORM_LAYER ? tree16(l1) / d : 0;
-    double square = tree16(l2) / d, var = square - shift * shift;
-    stat[0] = pivot + shift;
+    double l1[TB_LANES], l2[TB_LANES], d = (double)p->d;
+    moments_of(x, p->d, l1, l2);
+    double mean = p->kind == TB_NORM_LAYER ? tree16(l1) / d : 0;
+    double square = tree16(l2) / d, var = square - mean * mean;
+    stat[0] = mean;
     stat[1] = 1 / __builtin_sqrt(var + p->eps);
     return var > 0x1p-20 * square;
 }
@@ -137,9 +175,12 @@ static void FN(norm_fwd)(const tb_k_norm *p, void *y_, double *stat)
     for (size_t r = 0; r < p->rows; r++, x += p->d, y += p->d) {
         double *s = stat ? stat + 2 * r : local;
         FN(norm_stat)(p, x, s);
-        FN(centre) c = FN(centre_of)(s);
+        FN(centre) c = FN(centre_of)(s), unit = c;
+        unit.pre = 1; /* a constant: one product less in the usual case */
         /* one loop per case: a test inside would stop the vectoriser */
-        if (gain && bias)
+        if (gain && bias && c.pre == 1)
+            FN(norm_row)(unit, p->d, x, gain, bias, y);
+        else if (gain && bias)
             FN(norm_row)(c, p->d, x, gain, bias, y);
         else if (gain)
             FN(norm_row)(c, p->d, x, gain, NULL, y);
@@ -155,25 +196,36 @@ typedef struct FN(means) {
     REAL h, h_lo, hx;
 } FN(means);
 
-TB_INLINE void FN(means16)(double *l1, double *l2, FN(centre) c, const REAL *x,
-                           const REAL *h, const REAL *gain, size_t m)
+TB_INLINE size_t FN(means_whole)(FN(centre) c, size_t d, const REAL *x,
+                                 const REAL *h, const REAL *gain, double *l1,
+                                 double *l2)
 {
-    TB_WHOLE
-    for (size_t j = 0; j < m; j++) {
-        REAL v = gain ? h[j] * gain[j] : h[j];
-        l1[j] += (double)v;
-        l2[j] += (double)v * (double)FN(xhat)(c, x[j]);
-    }
+    tb_d8 s[2] = {{0}}, q[2] = {{0}};
+    size_t i = 0;
+    for (; i + TB_LANES <= d; i += TB_LANES)
+        for (size_t half = 0, at = i; half < 2; half++, at += 8) {
+            FN(v8) xhat = ((FN(load8)(x + at) * c.pre - c.hi) - c.lo) * c.r;
+            FN(v8) v = FN(load8)(h + at);
+            v = gain ? v * FN(load8)(gain + at) : v;
+            tb_d8 wide = FN(wide8)(v);
+            s[half] += wide;
+            q[half] = FN(mul_add8)(wide, FN(wide8)(xhat), q[half]);
+        }
+    memcpy(l1, s, sizeof s);
+    memcpy(l2, q, sizeof q);
+    return i;
 }
 
 TB_INLINE FN(means) FN(means_of)(tb_norm_kind kind, FN(centre) c, size_t d,
                                  const REAL *x, const REAL *h, const REAL *gain)
 {
-    double l1[TB_LANES] = {0}, l2[TB_LANES] = {0};
-    size_t i = 0;
-    for (; i + TB_LANES <= d; i += TB_LANES)
-        FN(means16)(l1, l2, c, x + i, h + i, gain ? gain + i : NULL, TB_LANES);
-    FN(means16)(l1, l2, c, x + i, h + i, gain ? gain + i : NULL, d - i);
+    double l1[TB_LANES], l2[TB_LANES];
+    size_t i = FN(means_whole)(c, d, x, h, gain, l1, l2);
+    for (size_t j = 0; i + j < d; j++) {
+        REAL v = gain ? h[i + j] * gain[i + j] : h[i + j];
+        l1[j] += (double)v;
+        l2[j] = REAL_MUL_ADD((double)v, (double)FN(xhat)(c, x[i + j]), l2[j]);
+    }
     double m1 = kind == TB_NORM_LAYER ? tree16(l1) / (double)d : 0;
     double m2 = tree16(l2) / (double)d;
     REAL hi = (REAL)m1;
@@ -206,7 +258,7 @@ TB_INLINE void FN(norm_cols)(FN(centre) c, size_t d, const REAL *x,
     for (size_t i = 0; i < d; i++) {
         double g = (double)gy[i];
         if (ggain)
-            ggain[i] += g * (double)FN(xhat)(c, x[i]);
+            ggain[i] = REAL_MUL_ADD(g, (double)FN(xhat)(c, x[i]), ggain[i]);
         if (gbias)
             gbias[i] += g;
     }
@@ -223,12 +275,104 @@ static void FN(norm_bwd_cols)(FN(centre) c, size_t d, const REAL *x,
         FN(norm_cols)(c, d, x, gy, NULL, gbias);
 }
 
+/* A few rows at once read and write ggain and gbias once; every element gets
+ * its terms in the order of the rows, as one by one. */
+enum { FN(GROUP) = 4 };
+
+typedef struct FN(bwd_row) {
+    FN(centre) c;
+    FN(means) m;
+    const REAL *x, *gy;
+    REAL *gx;
+} FN(bwd_row);
+
+/* Columns [at, at + 8); `one` lets the compiler drop the product with c.pre. */
+TB_INLINE void FN(group8)(const FN(bwd_row) * row, size_t rows, bool one,
+                          size_t at, const REAL *gain, double *ggain,
+                          double *gbias)
+{
+    FN(v8) scale = FN(load8)(gain + at);
+    tb_d8 lg, lb;
+    memcpy(&lg, ggain + at, sizeof lg);
+    memcpy(&lb, gbias + at, sizeof lb);
+    for (size_t r = 0; r < rows; r++) {
+        FN(centre) c = row[r].c;
+        FN(means) m = row[r].m;
+        FN(v8) x = FN(load8)(row[r].x + at), g = FN(load8)(row[r].gy + at);
+        FN(v8) gx = FN(load8)(row[r].gx + at);
+        FN(v8) xhat = (((one ? x : x * c.pre) - c.hi) - c.lo) * c.r;
+        gx += c.rstd * (((g * scale - m.h) - m.h_lo) - xhat * m.hx);
+        memcpy(row[r].gx + at, &gx, sizeof gx);
+        lg = FN(mul_add8)(FN(wide8)(g), FN(wide8)(xhat), lg);
+        lb += FN(wide8)(g);
+    }
+    memcpy(ggain + at, &lg, sizeof lg);
+    memcpy(gbias + at, &lb, sizeof lb);
+}
+
+/* The same of one column. */
+static void FN(group1)(const FN(bwd_row) * row, size_t rows, size_t at,
+                       const REAL *gain, double *ggain, double *gbias)
+{
+    for (size_t r = 0; r < rows; r++) {
+        const FN(bwd_row) *b = &row[r];
+        REAL g = b->gy[at], x = b->x[at];
+        b->gx[at] += FN(project)(b->c, b->m, x, g * gain[at]);
+        ggain[at] =
+            REAL_MUL_ADD((double)g, (double)FN(xhat)(b->c, x), ggain[at]);
+        gbias[at] += (double)g;
+    }
+}
+
+TB_INLINE void FN(norm_bwd_group)(const FN(bwd_row) * row, size_t rows,
+                                  bool one, size_t d, const REAL *gain,
+                                  double *ggain, double *gbias)
+{
+    size_t i = 0;
+    for (; i + 8 <= d; i += 8)
+        FN(group8)(row, rows, one, i, gain, ggain, gbias);
+    for (; i < d; i++)
+        FN(group1)(row, rows, i, gain, ggain, gbias);
+}
+
+/* Rows [r, r + rows) with gradients for all of x, gain and bias. */
+static void FN(norm_bwd_all)(const tb_k_norm *p, const double *stat,
+                             const REAL *gy, REAL *gx, size_t r, size_t rows,
+                             double *ggain, double *gbias)
+{
+    FN(bwd_row) row[FN(GROUP)];
+    bool one = true;
+    for (size_t q = 0; q < rows; q++) {
+        size_t at = (r + q) * p->d;
+        FN(bwd_row) *b = &row[q];
+        *b = (FN(bwd_row)){.c = FN(centre_of)(stat + 2 * (r + q)),
+                           .x = (const REAL *)p->x + at,
+                           .gy = gy + at,
+                           .gx = gx + at};
+        b->m = FN(means_of)(p->kind, b->c, p->d, b->x, b->gy, p->gain);
+        one = one && b->c.pre == 1;
+    }
+    if (one && rows == FN(GROUP))
+        FN(norm_bwd_group)(row, FN(GROUP), true, p->d, p->gain, ggain, gbias);
+    else
+        FN(norm_bwd_group)(row, rows, false, p->d, p->gain, ggain, gbias);
+}
+
 static void FN(norm_bwd)(const tb_k_norm *p, const double *stat,
                          const void *gy_, void *gx_, double *ggain,
                          double *gbias)
 {
     const REAL *x = p->x, *gain = p->gain, *gy = gy_;
     REAL *gx = gx_;
+    if (gx && gain && ggain && gbias) {
+        for (size_t r = 0; r < p->rows; r += FN(GROUP)) {
+            size_t left = p->rows - r;
+            FN(norm_bwd_all)
+            (p, stat, gy, gx, r, left < FN(GROUP) ? left : FN(GROUP), ggain,
+             gbias);
+        }
+        return;
+    }
     for (size_t r = 0; r < p->rows; r++) {
         size_t at = r * p->d;
         FN(centre) c = FN(centre_of)(stat + 2 * r);

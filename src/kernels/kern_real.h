@@ -8,6 +8,7 @@
 #undef REAL_SQRT
 #undef REAL_INF
 #undef FN
+#undef REAL_MUL_ADD
 
 #if REAL_BITS == 32
 #    define REAL      float
@@ -17,12 +18,20 @@
 #    define REAL_SQRT __builtin_sqrtf
 #    define REAL_INF  __builtin_inff()
 #    define FN(name)  name##_f32
+/* a b + c in double where a and b were floats: the product is exact, so one
+ * rounding or two give the same bits */
+#    if defined(__FMA__)
+#        define REAL_MUL_ADD(a, b, c) __builtin_fma((a), (b), (c))
+#    else
+#        define REAL_MUL_ADD(a, b, c) ((c) + (a) * (b))
+#    endif
 #else
-#    define REAL      double
-#    define REAL_EXP  tb_inline_exp
-#    define REAL_TANH tb_inline_tanh
-#    define REAL_ERF  tb_inline_erf
-#    define REAL_SQRT __builtin_sqrt
-#    define REAL_INF  __builtin_inf()
-#    define FN(name)  name##_f64
+#    define REAL                  double
+#    define REAL_EXP              tb_inline_exp
+#    define REAL_TANH             tb_inline_tanh
+#    define REAL_ERF              tb_inline_erf
+#    define REAL_SQRT             __builtin_sqrt
+#    define REAL_INF              __builtin_inf()
+#    define FN(name)              name##_f64
+#    define REAL_MUL_ADD(a, b, c) ((c) + (a) * (b))
 #endif
