@@ -362,7 +362,8 @@ opt_end opt_parse(const opt_usage *u, const opt *opts, int *argc, char **argv)
             ended = true;
             continue;
         }
-        if (ended || !is_option(argv[i])) {
+        bool text = u->dashed && argv[i][strcspn(argv[i], "= ")] == ' ';
+        if (ended || text || !is_option(argv[i])) {
             argv[kept++] = argv[i];
             continue;
         }

@@ -53,6 +53,7 @@ typedef struct opt_usage {
     const char *detail;   /* paragraphs, may be NULL */
     const char *example;  /* a command line without "tollbooth " */
     int min, max;         /* operands; max < 0: any number */
+    bool dashed;          /* "--what ever", with a blank, is an operand */
 } opt_usage;
 
 typedef enum opt_end {

@@ -137,6 +137,16 @@ def json_lint(t):
 
 
 @test
+def json_export(t):
+    compare_with(t, "export", [
+        t.run("export", *what, "--json", rc=rc).json() for rc, *what in (
+            (0, "--to", "pytorch", "pre-ln"), (0, "--to", "marian", "pre-ln"),
+            (3, "--to", "fairseq", "deepnorm"),
+            (3, "--to", "tensor2tensor", "pre-ln-no-final"),
+            (0, "--from", "marian", "pre=n post=da top=n"))])
+
+
+@test
 def json_blocks(t):
     compare_with(t, "blocks", [t.run("blocks", "--json").json()])
 
