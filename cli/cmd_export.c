@@ -170,6 +170,7 @@ int cmd_export(tb_ctx *ctx, int argc, char **argv)
         {"depth", OPT_SIZE, &s.depth, "N", "blocks in the stack (default 6)", 0,
          0},
         SETTINGS_OPTS(s, "64"),
+        STACK_OPTS(s),
         {"context", OPT_SIZE, &s.context, "T",
          "tokens a model sees (default 32)", 0, 0},
         {"vocab", OPT_SIZE, &s.vocab, "V", "tokens there are (default 256)", 0,

@@ -44,12 +44,12 @@ static tb_status check_block(tb_ctx *ctx, const tb_block *b)
 {
     const tb_settings unset = TB_SETTINGS_UNSET;
     tb_sizes sizes;
-    tb_peer_stack stack;
+    tb_peer_stacks stacks;
     tb_arena a;
     tb_arena_init(&a, ctx);
     tb_status s = tb_sizes_resolve(ctx, b, &unset, &sizes);
     if (s == TB_OK)
-        s = tb_peer_stack_of(ctx, &a, b, &sizes, TB_PEER_ALL, &stack);
+        s = tb_peer_stacks_of(ctx, &a, b, &sizes, TB_PEER_ALL, &stacks);
     tb_arena_clear(&a);
     return s;
 }
@@ -257,9 +257,16 @@ static tb_status compare(tb_ctx *ctx, answer *out, const tb_peer *p,
 static tb_status find(tb_ctx *ctx, answer *out, const tb_block *b,
                       const tb_settings *settings, const tb_peer *p)
 {
+    static const char *const stacks[] = {"decoder", "encoder",
+                                         "encoder-decoder"};
     tb_sizes sizes;
     tb_peer_set best;
     TB_TRY(tb_sizes_resolve(ctx, b, settings, &sizes));
+    if (!(p->stacks & 1u << sizes.s.stack))
+        return TB_FAIL(ctx, TB_ERR_INPUT,
+                       "%s: got --stack %s, which its settings say by other "
+                       "names",
+                       p->name, stacks[sizes.s.stack]);
     TB_TRY(
         tb_peer_search(ctx, &out->arena, p, b, &sizes, &best, &out->pub.exact));
     return compare(ctx, out, p, &best, &sizes, b, settings);

@@ -76,6 +76,7 @@ struct tb_peer {
     tb_status (*write)(tb_peer_text *t, const tb_peer_set *set);
     /* the values of keys that are no placement, from the block */
     void (*finish)(tb_arena *a, const tb_peer_look *look, tb_peer_set *set);
+    unsigned stacks;         /* that its keys are for: bits of tb_stacks */
     const char *eps_note;    /* said where its eps differs, or NULL */
     const char *activations; /* of its ffn that can be had, with | between */
     /* more that is no placement and differs; NULL: nothing */
@@ -126,20 +127,26 @@ typedef struct tb_peer_shape {
     uint64_t *nodes, *edges;
 } tb_peer_shape;
 
-/** What a whole stack looks like; layers of one shape once. */
+/** What a stack looks like; layers of one shape once. */
 typedef struct tb_peer_stack {
     tb_peer_shape stem, final, *layers;
     int nlayers;
 } tb_peer_stack;
 
+/** The stack under the head, and its encoder where there is one. */
+typedef struct tb_peer_stacks {
+    tb_peer_stack at[2];
+    int n;
+} tb_peer_stacks;
+
 /** tb_peer_numbers - factors and start values in the blocks, other than 1; at
  * most cap, the count in *n. */
 tb_status tb_peer_numbers(tb_ctx *ctx, tb_arena *a, const tb_block *b,
                           const tb_sizes *sizes, double *out, int cap, int *n);
-/** tb_peer_stack_of - the parts (bits) of a block's stack. */
-tb_status tb_peer_stack_of(tb_ctx *ctx, tb_arena *a, const tb_block *b,
-                           const tb_sizes *sizes, unsigned parts,
-                           tb_peer_stack *out);
+/** tb_peer_stacks_of - the parts (bits) of a block's stacks. */
+tb_status tb_peer_stacks_of(tb_ctx *ctx, tb_arena *a, const tb_block *b,
+                            const tb_sizes *sizes, unsigned parts,
+                            tb_peer_stacks *out);
 /** tb_peer_far - 0 only for equal shapes; else how many nodes and edges only
  * one of them has, plus one. */
 int tb_peer_far(const tb_peer_shape *a, const tb_peer_shape *b);

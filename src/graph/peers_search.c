@@ -35,7 +35,7 @@ typedef struct search {
     tb_arena *arena;
     const tb_peer *p;
     const tb_sizes *sizes;
-    const tb_peer_stack *want;
+    const tb_peer_stacks *want;
     const char *numbers[NUMBERS];
     int nnumbers;
     tb_peer_set set, step, best; /* now, one change further, found so far */
@@ -44,16 +44,20 @@ typedef struct search {
 } search;
 
 /* Blocks that differ among each other are compared by the last. */
-static void measure(const search *w, const tb_peer_stack *got, unsigned parts,
+static void measure(const search *w, const tb_peer_stacks *got, unsigned parts,
                     int far[3])
 {
-    const tb_peer_stack *want = w->want;
-    if (parts & TB_PEER_BLOCK)
-        far[0] = tb_peer_far(&got->layers[0], &want->layers[want->nlayers - 1]);
-    if (parts & TB_PEER_STEM)
-        far[1] = tb_peer_far(&got->stem, &want->stem);
-    if (parts & TB_PEER_FINAL)
-        far[2] = tb_peer_far(&got->final, &want->final);
+    for (int i = 0; i < 3; i++)
+        far[i] = parts & (1u << i) ? 0 : far[i];
+    for (int i = 0; i < w->want->n; i++) {
+        const tb_peer_stack *a = &got->at[i], *b = &w->want->at[i];
+        if (parts & TB_PEER_BLOCK)
+            far[0] += tb_peer_far(&a->layers[0], &b->layers[b->nlayers - 1]);
+        if (parts & TB_PEER_STEM)
+            far[1] += tb_peer_far(&a->stem, &b->stem);
+        if (parts & TB_PEER_FINAL)
+            far[2] += tb_peer_far(&a->final, &b->final);
+    }
 }
 
 static tb_status try_block(search *w, const tb_block *b, unsigned parts,
@@ -61,12 +65,12 @@ static tb_status try_block(search *w, const tb_block *b, unsigned parts,
 {
     tb_settings settings = tb_peer_settings(w->sizes);
     tb_sizes sizes;
-    tb_peer_stack got;
+    tb_peer_stacks got;
     tb_arena a;
     tb_arena_init(&a, w->ctx);
     tb_status s = tb_sizes_resolve(w->ctx, b, &settings, &sizes);
     if (s == TB_OK)
-        s = tb_peer_stack_of(w->ctx, &a, b, &sizes, parts, &got);
+        s = tb_peer_stacks_of(w->ctx, &a, b, &sizes, parts, &got);
     if (s == TB_OK)
         measure(w, &got, parts, far);
     tb_arena_clear(&a);
@@ -225,11 +229,13 @@ tb_status tb_peer_search(tb_ctx *ctx, tb_arena *a, const tb_peer *p,
                          const tb_block *b, const tb_sizes *sizes,
                          tb_peer_set *best, bool *exact)
 {
-    tb_peer_stack want;
+    tb_peer_stacks want;
     search w = {.ctx = ctx, .arena = a, .p = p, .sizes = sizes, .want = &want};
-    TB_TRY(tb_peer_stack_of(ctx, a, b, sizes, TB_PEER_ALL, &want));
+    TB_TRY(tb_peer_stacks_of(ctx, a, b, sizes, TB_PEER_ALL, &want));
     TB_TRY(find_best(&w, b));
     *best = w.best;
-    *exact = w.best_far == 0 && want.nlayers == 1;
+    *exact = w.best_far == 0;
+    for (int i = 0; i < want.n; i++)
+        *exact &= want.at[i].nlayers == 1;
     return TB_OK;
 }

@@ -70,7 +70,8 @@ static bool is_nothing(const view *w, int i)
     const double *a = w->attr[i];
     if (n->op == &tb_op_affine)
         return a[TB_ATTR_AFFINE_SCALE] == 1 && a[TB_ATTR_AFFINE_OFFSET] == 0;
-    return n->op == &tb_op_drop || n->op == &tb_op_position;
+    return n->op == &tb_op_drop || n->op == &tb_op_position ||
+           n->op == &tb_op_sinusoid;
 }
 
 static double start_of(const view *w, const tb_param *p, int k)
@@ -300,9 +301,11 @@ static tb_status add_layer(tb_ctx *ctx, tb_arena *a, const tb_graph *g,
 
 /* Layers of one section share a graph, but not the constants in it. */
 static tb_status layers_of(tb_ctx *ctx, tb_arena *a, const tb_block *b,
-                           const tb_sizes *sizes, tb_peer_stack *out)
+                           const tb_sizes *sizes, tb_stack which,
+                           tb_peer_stack *out)
 {
-    size_t depth = sizes->s.depth, n = depth < LAYERS ? depth : LAYERS;
+    size_t depth = tb_sizes_depth(sizes, which);
+    size_t n = depth < LAYERS ? depth : LAYERS;
     tb_graph *g = NULL;
     int last = -1, section;
     out->layers = tb_arena_alloc(a, (n + 1) * sizeof *out->layers);
@@ -310,32 +313,48 @@ static tb_status layers_of(tb_ctx *ctx, tb_arena *a, const tb_block *b,
         return TB_ERR_MEMORY;
     for (size_t i = 1; i <= n; i++) {
         size_t l = i == n ? depth : i;
-        TB_TRY(tb_graph_section(ctx, b, sizes, l, &section));
+        TB_TRY(tb_graph_section(ctx, b, sizes, which, l, &section));
         if (section != last)
-            TB_TRY(tb_graph_layer(ctx, a, b, sizes, TB_STACK_DECODER, l, &g));
+            TB_TRY(tb_graph_layer(ctx, a, b, sizes, which, l, &g));
         last = section;
         TB_TRY(add_layer(ctx, a, g, sizes, l, out));
     }
     return TB_OK;
 }
 
-tb_status tb_peer_stack_of(tb_ctx *ctx, tb_arena *a, const tb_block *b,
-                           const tb_sizes *sizes, unsigned parts,
-                           tb_peer_stack *out)
+static tb_status stack_of(tb_ctx *ctx, tb_arena *a, const tb_block *b,
+                          const tb_sizes *sizes, tb_stack which, unsigned parts,
+                          tb_peer_stack *out)
 {
+    bool under = which != tb_sizes_top(sizes);
     tb_graph *g;
     *out = (tb_peer_stack){.nlayers = 0};
     if (parts & TB_PEER_BLOCK)
-        TB_TRY(layers_of(ctx, a, b, sizes, out));
+        TB_TRY(layers_of(ctx, a, b, sizes, which, out));
     if (parts & TB_PEER_STEM) {
-        TB_TRY(tb_graph_stem(ctx, a, b, sizes, &g));
+        TB_TRY(tb_graph_stem(ctx, a, b, sizes, which, &g));
         TB_TRY(shape_of(ctx, a, g, sizes, 0, false, &out->stem));
     }
-    if (parts & TB_PEER_FINAL) {
+    if (!(parts & TB_PEER_FINAL))
+        return TB_OK;
+    if (under)
+        TB_TRY(tb_graph_memory(ctx, a, b, sizes, &g));
+    else
         TB_TRY(tb_graph_tail(ctx, a, b, sizes, &g));
-        TB_TRY(shape_of(ctx, a, g, sizes, 0, true, &out->final));
-    }
-    return TB_OK;
+    return shape_of(ctx, a, g, sizes, 0, true, &out->final);
+}
+
+tb_status tb_peer_stacks_of(tb_ctx *ctx, tb_arena *a, const tb_block *b,
+                            const tb_sizes *sizes, unsigned parts,
+                            tb_peer_stacks *out)
+{
+    tb_stack top = tb_sizes_top(sizes);
+    *out = (tb_peer_stacks){.n = 1};
+    TB_TRY(stack_of(ctx, a, b, sizes, top, parts, &out->at[0]));
+    if (sizes->s.stack != TB_STACKS_BOTH)
+        return TB_OK;
+    out->n = 2;
+    return stack_of(ctx, a, b, sizes, TB_STACK_ENCODER, parts, &out->at[1]);
 }
 
 /* --- numbers -------------------------------------------------------------- */
@@ -352,10 +371,11 @@ static void add_number(double v, double *out, int cap, int *n)
 tb_status tb_peer_numbers(tb_ctx *ctx, tb_arena *a, const tb_block *b,
                           const tb_sizes *sizes, double *out, int cap, int *n)
 {
-    size_t l = sizes->s.depth;
+    tb_stack top = tb_sizes_top(sizes);
+    size_t l = tb_sizes_depth(sizes, top);
     tb_graph *g;
     *n = 0;
-    TB_TRY(tb_graph_layer(ctx, a, b, sizes, TB_STACK_DECODER, l, &g));
+    TB_TRY(tb_graph_layer(ctx, a, b, sizes, top, l, &g));
     view w = {.ctx = ctx, .g = g, .sizes = sizes, .l = l};
     w.attr = tb_arena_alloc(a, ((size_t)g->nnodes + 1) * sizeof *w.attr);
     if (!w.attr)

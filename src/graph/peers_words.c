@@ -235,28 +235,27 @@ static void final_sums(words *w, const lint_graph *g)
             say_all(w, "behind the last block streams are added");
 }
 
-static void stack(words *w)
+static void stack(words *w, const lint_stack *at)
 {
-    const tb_lint *L = w->L;
-    if (L->nkinds > 1)
+    if (at->nkinds > 1)
         say_all(w, tb_arena_printf(w->arena, "the blocks are of %d kinds",
-                                   L->nkinds));
-    int streams = streams_changed(L->kinds[L->nkinds - 1].g);
+                                   at->nkinds));
+    int streams = streams_changed(at->kinds[at->nkinds - 1].g);
     if (streams > 1)
         say_all(
             w, tb_arena_printf(w->arena, "blocks hand on %d streams", streams));
-    for (int i = 0; i < L->nkinds; i++)
-        for (int r = 0; r < L->kinds[i].g->nregions; r++)
-            sublayer(w, &L->kinds[i], r);
-    for (int i = 0; i < L->nkinds; i++) {
-        shared(w, &L->kinds[i]);
-        outside(w, &L->kinds[i]);
+    for (int i = 0; i < at->nkinds; i++)
+        for (int r = 0; r < at->kinds[i].g->nregions; r++)
+            sublayer(w, &at->kinds[i], r);
+    for (int i = 0; i < at->nkinds; i++) {
+        shared(w, &at->kinds[i]);
+        outside(w, &at->kinds[i]);
     }
-    ends(w, &L->stem, "before the first block");
-    ends(w, &L->tail, "behind the last block");
-    final_sums(w, &L->tail);
-    for (int i = 0; i < L->nkinds; i++)
-        lane(w, &L->kinds[i]);
+    ends(w, &at->stem, "before the first block");
+    ends(w, &at->tail, "behind the last block");
+    final_sums(w, &at->tail);
+    for (int i = 0; i < at->nkinds; i++)
+        lane(w, &at->kinds[i]);
 }
 
 tb_status tb_peer_say(tb_ctx *ctx, tb_arena *a, const tb_block *b,
@@ -265,7 +264,8 @@ tb_status tb_peer_say(tb_ctx *ctx, tb_arena *a, const tb_block *b,
 {
     words w = {NULL, a, out, 0, cap, false};
     TB_TRY(tb_lint_create(ctx, b, settings, &w.L));
-    stack(&w);
+    for (int i = 0; i < w.L->nstacks; i++)
+        stack(&w, &w.L->stacks[i]);
     tb_lint_destroy(w.L);
     *n = w.n;
     return w.failed ? TB_ERR_MEMORY : TB_OK;
@@ -369,10 +369,13 @@ tb_status tb_peer_look_at(tb_ctx *ctx, const tb_block *b,
                           .alpha = __builtin_nan(""),
                           .depth_init = true,
                           .head = L->sizes.s.width / L->sizes.s.heads};
-    for (int i = 0; i < L->nkinds; i++)
-        look_at_graph(L, &L->kinds[i], out, any);
-    look_at_graph(L, &L->stem, out, any);
-    look_at_graph(L, &L->tail, out, any);
+    for (int s = 0; s < L->nstacks; s++) {
+        const lint_stack *at = &L->stacks[s];
+        for (int i = 0; i < at->nkinds; i++)
+            look_at_graph(L, &at->kinds[i], out, any);
+        look_at_graph(L, &at->stem, out, any);
+        look_at_graph(L, &at->tail, out, any);
+    }
     tb_lint_destroy(L);
     return TB_OK;
 }

@@ -118,4 +118,20 @@ def export_numbers_follow_the_depth(t):
         t.ok("the number is that of this depth" in s["remarks"], s["remarks"])
 
 
+@test
+def export_stacks(t):
+    both = ("--stack", "encoder-decoder")
+    for system in ("marian", "tensor2tensor"):
+        for block in ("pre-ln", "post-ln"):
+            one = t.run("export", "--to", system, block, rc=0).out
+            t.eq(t.run("export", "--to", system, block, *both, rc=0).out, one)
+    roles = "encoder: x = norm(x + F(x))\ndecoder: x = x + F(norm(x))\n" \
+            "decoder final: x = norm(x)"
+    t.run("export", "--to", "marian", roles, *both, rc=3)
+    for system in ("fairseq", "x-transformers", "pytorch"):
+        r = t.run("export", "--to", system, "pre-ln", *both, rc=3)
+        t.has(r.err, "tollbooth: " + system + ": got ")
+    t.run("export", "--to", "x-transformers", "pre-ln", "--stack", "encoder", rc=0)
+
+
 alone(__name__)
