@@ -170,11 +170,11 @@ static tb_status put_notes(const lines *l, tb_arena *a, tb_buf *b)
     return notes ? TB_OK : TB_ERR_MEMORY;
 }
 
-/* Bars span at least six decades, so that runs look alike across figures. */
+/* Bars span at least three decades, so that runs look alike across figures. */
 static void widen(tb_axis *y)
 {
-    if (!y->empty && y->hi - y->lo < 6)
-        y->lo = y->hi - 6;
+    if (!y->empty && y->hi - y->lo < 3)
+        y->lo = y->hi - 3;
 }
 
 static tb_status put_all(tb_arena *a, const tb_flow_figure *f,
