@@ -29,7 +29,7 @@ static void affine(tb_pen *p, const tb_node *n, bool brackets)
     else if (moved)
         tb_pen_plus(p);
     else if (negative)
-        tb_pen_put(p, "-", "-", "<mo>-</mo>");
+        tb_pen_put(p, "-", "-", "<mo>&#8722;</mo>");
     if (scaled && !negative) {
         tb_pen_constant(p, scale);
         tb_pen_times(p);

@@ -65,6 +65,18 @@ static bool is_zero_attr(const tb_attr *a)
                    : a->value == 0;
 }
 
+/* What makes 0 of 0, element by element. */
+static bool keeps_zero(const tb_op *op)
+{
+    static const tb_op *const ops[] = {
+        &tb_op_relu, &tb_op_gelu, &tb_op_gelu_tanh, &tb_op_silu,
+        &tb_op_tanh, &tb_op_abs,  &tb_op_skipdrop,  &tb_op_drop};
+    for (size_t i = 0; i < TB_LEN(ops); i++)
+        if (op == ops[i])
+            return true;
+    return op->alias;
+}
+
 /* Whether node i, inside the step, is 0 with every F. */
 static bool is_silent(const maker *m, int i)
 {
@@ -86,8 +98,7 @@ static bool is_silent(const maker *m, int i)
         return first;
     if (n->op->jac == TB_JAC_AFFINE)
         return first && is_zero_attr(&n->attr[TB_ATTR_AFFINE_OFFSET]);
-    return first &&
-           (n->op == &tb_op_drop || n->op == &tb_op_skipdrop || n->op->alias);
+    return first && keeps_zero(n->op);
 }
 
 /* The factor a value stands for when it multiplies a stream. */

@@ -27,7 +27,7 @@ void tb_pen_plus(tb_pen *p)
 
 void tb_pen_minus(tb_pen *p)
 {
-    tb_pen_put(p, " - ", " - ", "<mo>-</mo>");
+    tb_pen_put(p, " - ", " - ", "<mo>&#8722;</mo>");
 }
 
 void tb_pen_times(tb_pen *p)
@@ -246,7 +246,7 @@ void tb_pen_expr(tb_pen *p, const tb_expr *e, int least)
     } else if (e->kind == TB_EXPR_CALL) {
         constant_call(p, e);
     } else if (e->kind == TB_EXPR_NEG) {
-        tb_pen_put(p, "-", "-", "<mo>-</mo>");
+        tb_pen_put(p, "-", "-", "<mo>&#8722;</mo>");
         tb_pen_expr(p, e->args[0].value, 3);
     } else {
         constant_binary(p, e);

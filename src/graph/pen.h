@@ -7,7 +7,7 @@
 
 #include "graph/graph.h"
 
-enum { TB_PEN_BYTES = 16000, TB_PEN_NAMES = 8 };
+enum { TB_PEN_BYTES = 16000, TB_PEN_NAMES = 8, TB_PEN_RUNS = 4 };
 
 /** A value that is written by a name. */
 typedef struct tb_pen_name {
@@ -17,13 +17,20 @@ typedef struct tb_pen_name {
     bool used;
 } tb_pen_name;
 
+/** Factors side by side that are written J_z, in step s J_zs. */
+typedef struct tb_pen_run {
+    const tb_jx *item[3];
+    int n, step;
+    char name[16];
+    bool used;
+} tb_pen_run;
+
 /** What the pens of one Jacobian share. */
 typedef struct tb_pen_names {
     tb_pen_name item[TB_PEN_NAMES];
     int n;
-    const tb_jx *run[4]; /* factors side by side that are written J_z */
-    int nrun;
-    bool run_used;
+    tb_pen_run run[TB_PEN_RUNS];
+    int nruns;
     bool *entry_used; /* per step and stream */
     int *count;       /* per node: how often it was written; NULL: not asked */
     size_t *length;   /* per node, in bytes */
@@ -74,6 +81,11 @@ bool tb_pen_is(const tb_attr *a, double v);
 /* formula.c */
 /** tb_pen_formula - a node as a formula of its step's streams. */
 void tb_pen_formula(tb_pen *p, int node, bool brackets);
+/* jacobian_terms.c */
+void tb_pen_term(tb_pen *p, const tb_jx *x, bool brackets);
+/** tb_pen_product - factors first..end - 1 of a product. */
+void tb_pen_product(tb_pen *p, const tb_jx *x, int first, int end);
+
 /** tb_pen_weight - w[2], w[2,1]: what a mix multiplies input number i by. */
 void tb_pen_weight(tb_pen *p, int mix, int i);
 /** tb_pen_define - the same, but never by its own name. */

@@ -70,6 +70,66 @@ TB_TEST(every_built_in_closed)
     check(T, "sandwich", closed, "I + J_LN(F(LN(x)))·J_F(LN(x))·J_LN(x)");
 }
 
+/* The published table of block Jacobians of placements, row by
+ * row, factored as it writes them. */
+TB_TEST(the_table_of_block_jacobians)
+{
+    static const struct {
+        const char *name;
+        size_t l;
+        const char *want;
+    } rows[] = {
+        {"post-ln", 1, "J_LN(x + F(x))·(I + J_F(x))"},
+        {"pre-ln", 1, "I + J_F(LN(x))·J_LN(x)"},
+        {"sandwich", 1, "I + J_LN(F(LN(x)))·J_F(LN(x))·J_LN(x)"},
+        {"peri-ln", 1, "I + J_LN(F(LN(x)))·J_F(LN(x))·J_LN(x)"},
+        {"gemma-2", 1, "I + J_RMS(F(RMS(x)))·J_F(RMS(x))·J_RMS(x)"},
+        {"output-norm", 1, "I + J_RMS(F(x))·J_F(x)"},
+        {"swin-v2", 1, "I + J_LN(F(x))·J_F(x)"},
+        {"deepnorm", 1, "J_LN(alpha·x + F(x))·(alpha·I + J_F(x))"},
+        {"admin", 1, "J_LN(vector·x + F(x))·(diag(vector) + J_F(x))"},
+        {"keel", 2,
+         "J_RMS(alpha·x + F(RMS(x)))·(alpha·I + J_F(RMS(x))·J_RMS(x))"},
+        {"rezero", 1, "I + a·J_F(x)"},
+        {"skipinit", 1, "I + scalar·J_F(x)"},
+        {"layerscale", 1, "I + diag(vector)·J_F(LN(x))·J_LN(x)"},
+        {"lns", 1, "I + (1/sqrt(l))·J_F((1/sqrt(l))·RMS(x))·J_RMS(x)"},
+        {"hybridnorm", 1,
+         "(I + J_ffn(RMS(x1)))·J_RMS(x1)·(I + J_attn(x)) where x1 = x + "
+         "attn(x)"},
+        {"parallel", 1, "I + (J_attn(LN(x)) + J_ffn(LN(x)))·J_LN(x)"},
+        {"b2t", 1,
+         "J_LN(x + u + ffn(u))·(I + (I + J_ffn(u))·J_LN(x + attn(x))·(I + "
+         "J_attn(x))) where u = LN(x + attn(x))"},
+        {"residual", 1, "[ J_LN(x + F(x))·(I + J_F(x)), 0 ; J_F(x), I ]"},
+        {"stem: y = x\nblock: u = scalar(1)*x + scalar(0)*y; f = F(norm(u)); "
+         "x1 = scalar(1)*x + scalar(0)*y; y = scalar(0)*x + scalar(1)*y + "
+         "scalar(1)*f; x = x1 + scalar(1)*f",
+         1,
+         "[ scalar3·I + scalar8·scalar·J_z, scalar4·I + scalar8·scalar2·J_z "
+         "; scalar5·I + scalar7·scalar·J_z, scalar6·I + scalar7·scalar2·J_z ]"
+         " where J_z = J_F(LN(u))·J_LN(u), u = scalar·x + scalar2·y"},
+        {"siamesenorm", 1,
+         "[ (I + (1/sqrt(2*l))·J_z)·J_LN(x), (1/sqrt(2*l))·J_z·J_LN(y) ; "
+         "J_z·J_LN(x), I + J_z·J_LN(y) ] where J_z = J_F(LN(u))·J_LN(u), u = "
+         "LN(x) + LN(y)"},
+        {"revnet", 1,
+         "[ I, 0 ; J_ffn(LN(x1))·J_LN(x1), I ]·[ I, J_attn(LN(x2))·J_LN(x2) ; "
+         "0, I ] where x1 = x + attn(LN(x2))"},
+        {"w = linear(d, d); s = linear(d, d); y = F(norm(x)); "
+         "z = sigmoid(w(y) + s(x)); x = (1 - z)*x + z*tanh(y)",
+         1,
+         "(-diag(x) + diag(tanh(F(LN(x)))))·diag(sigmoid'(u))·"
+         "(W_w·J_F(LN(x))·J_LN(x) + W_s) + diag(1 - sigmoid(u)) + "
+         "diag(sigmoid(u))·diag(tanh'(F(LN(x))))·J_F(LN(x))·J_LN(x) where u = "
+         "w(F(LN(x))) + s(x)"},
+        {"gpas", 1, "I + J_F(LN(x))·J_LN(x)"},
+    };
+    for (size_t i = 0; i < TB_LEN(rows); i++)
+        gr_check(T, rows[i].name, NULL, GR_LAYER, rows[i].l, closed,
+                 rows[i].want);
+}
+
 TB_TEST(every_built_in_without_its_branches)
 {
     static const struct {
@@ -235,7 +295,7 @@ TB_TEST(mathml_is_well_formed)
     for (size_t i = 0; i < tb_builtin_count() + TB_LEN(more); i++) {
         const char *what =
             i < TB_LEN(more) ? more[i] : tb_builtin_name(i - TB_LEN(more));
-        for (int mode = 0; mode < 3; mode++) {
+        for (int mode = 0; mode <= TB_JAC_LANE; mode++) {
             gr_case c;
             tb_buf out;
             TB_OKAY(T, gr_open(T->ctx, &c, what, NULL, GR_LAYER, 1));
@@ -249,6 +309,62 @@ TB_TEST(mathml_is_well_formed)
             gr_close(T->ctx, &c);
         }
     }
+}
+
+/* Braces close, environments end, every underscore opens a subscript and every
+ * command is one that plain LaTeX with amsmath has. */
+static bool is_latex(const char *s)
+{
+    static const char *const known[] = {
+        "mathrm", "quad",       "text",  "begin", "end",  "cdot",
+        "sqrt",   "ldots",      "_",     "alpha", "beta", "lambda",
+        "eps",    "varepsilon", "gamma", "sigma", "mu",   "tau",
+        "theta",  ",",          "\\",    " "};
+    int depth = 0, environments = 0;
+    for (; *s; s++) {
+        depth += (*s == '{') - (*s == '}');
+        if (depth < 0 || (*s & 0x80) || (*s == '_' && s[1] != '{'))
+            return false;
+        if (*s != '\\')
+            continue;
+        size_t n = strspn(s + 1, "abcdefghijklmnopqrstuvwxyz");
+        bool found = false;
+        n = n ? n : 1;
+        for (size_t i = 0; i < TB_LEN(known); i++)
+            found = found ||
+                    (strlen(known[i]) == n && memcmp(known[i], s + 1, n) == 0);
+        environments += strncmp(s, "\\begin", 6) == 0;
+        environments -= strncmp(s, "\\end", 4) == 0;
+        if (!found || environments < 0)
+            return false;
+        s += n;
+    }
+    return depth == 0 && environments == 0;
+}
+
+TB_TEST(latex_compiles_in_spirit)
+{
+    static const char *const more[] = {
+        "skip_scale = vector(1); x = skip_scale*x + ffn(x)",
+        "f_z = linear(d, d); x = x + f_z(attn(x))",
+        "stem: y_2 = x\nblock: x = x + F(y_2); y_2 = y_2 + x",
+        "x = 1e-5*x + drop_branch(F(x), 0.1)", "x = x + gelu_tanh(F(x))"};
+    for (size_t i = 0; i < tb_builtin_count() + TB_LEN(more); i++)
+        for (int mode = 0; mode <= TB_JAC_LANE; mode++) {
+            const char *what =
+                i < TB_LEN(more) ? more[i] : tb_builtin_name(i - TB_LEN(more));
+            gr_case c;
+            tb_buf out;
+            TB_OKAY(T, gr_open(T->ctx, &c, what, NULL, GR_LAYER, 1));
+            tb_buf_init(&out, T->ctx);
+            TB_OKAY(T,
+                    print(T->ctx, &c, (tb_jac_mode)mode, TB_NOTE_LATEX, &out));
+            if (!is_latex(tb_buf_str(&out)))
+                tb_test_fail(T, __FILE__, __LINE__, "%s: %s", what,
+                             tb_buf_str(&out));
+            tb_buf_clear(&out);
+            gr_close(T->ctx, &c);
+        }
 }
 
 /* --- hostile texts ----------------------------------------------------------
