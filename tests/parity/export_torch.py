@@ -474,6 +474,11 @@ def dropout(t):
 
 def trained(t):
     """A folder of `train`: the same logits as `score`, others refused."""
+    for block in ("deepnorm", "batchnorm"):  # with running statistics, too
+        trained_block(t, block)
+
+
+def trained_block(t, block):
     text = "the quick brown fox jumps over the lazy dog. " * 40
     with tempfile.TemporaryDirectory() as tmp:
         folder = pathlib.Path(tmp)
@@ -481,13 +486,13 @@ def trained(t):
         run, npy = folder / "run", folder / "logits.npy"
         sizes = ["--depth", "2", "--width", "16", "--kv-heads", "2",
                  "--context", "8"]
-        t.run("train", "deepnorm", "--text", str(folder / "text.txt"), "--out",
+        t.run("train", block, "--text", str(folder / "text.txt"), "--out",
               str(run), "--steps", "3", "--batch", "2", *sizes)
         (folder / "score.txt").write_text(text[:9])
         t.run("score", str(run), "--text", str(folder / "score.txt"),
               "--logits", str(npy))
         config = json.loads((run / "config.json").read_text())
-        args = ["export", "--to", "pytorch", "deepnorm", *sizes, "--vocab",
+        args = ["export", "--to", "pytorch", block, *sizes, "--vocab",
                 str(config["vocab"])]
         path = str(run / "model.safetensors")
         model = t.module(t.run(*args), folder).load_tollbooth(path)
@@ -502,6 +507,30 @@ def trained(t):
             refused(t.module(t.run(*args, *more), folder), path, more[0][2:])
         args[3] = "post-ln"
         refused(t.module(t.run(*args), folder), path, "block")
+
+
+def batch_statistics(t):
+    """The BatchNorm of a file and torch's own, through steps and in use."""
+    text = "x = x + F(batchnorm(x, momentum=0.3))"
+    with tempfile.TemporaryDirectory() as tmp:
+        module = t.module(t.export(text, BASE), pathlib.Path(tmp))
+    torch.manual_seed(2)
+    ours = module.BatchNorm(5, 1e-3, momentum=0.3).double()
+    theirs = torch.nn.BatchNorm1d(5, eps=1e-3, momentum=0.3).double()
+    for _ in range(4):
+        x = torch.randn(3, 7, 5).double() * 2 + 1
+        a, b = ours(x), theirs(x.transpose(1, 2)).transpose(1, 2)
+        assert error_of(a, b) < 1e-12, "training"
+    for mine, other in (("mean", "running_mean"), ("var", "running_var")):
+        assert error_of(getattr(ours, mine), getattr(theirs, other)) < 1e-12
+    ours.eval(), theirs.eval()
+    a, b = ours(x), theirs(x.transpose(1, 2)).transpose(1, 2)
+    assert error_of(a, b) < 1e-12, "use"
+    keep = torch.ones(3, 7, 1).double()
+    keep[:, 5:] = 0
+    ours.train()
+    assert torch.equal(ours(x, keep)[:, :5], ours(x[:, :5])), "hidden tokens"
+    assert (ours(x, keep)[:, 5:] == 0).all()
 
 
 def order_of(tokenizer):
@@ -610,7 +639,7 @@ def main():
         for dtype in ("f64", "f32"):
             t.check(f"{name} {dtype}", parity, t, name, text, settings, dtype)
         t.check(f"{name} starts", starts, t, text, settings)
-    for test in (dropout, branches, trained, default_sublayers, comments, refusals,
+    for test in (dropout, branches, batch_statistics, trained, default_sublayers, comments, refusals,
                  documented, attributes):
         t.check(test.__name__, test, t)
     if t.verbose:
