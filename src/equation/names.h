@@ -34,6 +34,10 @@
     X(sinkhorn, STREAM)                                                        \
     X(unit, STREAM)                                                            \
     X(maxdiv, STREAM)                                                          \
+    X(list, STREAM)                                                            \
+    X(append, STREAM)                                                          \
+    X(item, STREAM)                                                            \
+    X(size, STREAM)                                                            \
     X(drop, STREAM)                                                            \
     X(drop_branch, STREAM)                                                     \
     X(stop, STREAM)                                                            \

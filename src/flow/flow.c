@@ -2,30 +2,7 @@
 /* Walks the stack from the top, one sublayer boundary at a time, with three
  * backward passes each: the true gradient, the lane (branches cut, carried
  * from the top), and the lane inside this sublayer only. */
-#include "flow/flow_model.h"
-
-/** State of one measurement. Vectors are [streams, B, T, d] in the model's
- * dtype; with several streams the walk goes down a whole block at a time,
- * because only there do all of them meet. */
-typedef struct walk {
-    tb_ctx *ctx;
-    tb_model *m;
-    const tb_kern *k;
-    tb_flow *f;
-    const tb_batch *batch;
-    size_t n;  /* elements of a vector */
-    size_t nx; /* of one stream of it */
-    size_t nstreams;
-    tb_layers layers;     /* of the stack being walked */
-    tb_flow_stack *stack; /* the same */
-    void *total, *lane;   /* at the boundary reached so far */
-    void *next, *local, *tmp;
-    void *memory;     /* gradient of the encoder's output so far, or NULL */
-    void *grads;      /* of the parameters, or NULL */
-    double top;       /* |g_K| */
-    size_t nonfinite; /* in this stack */
-    size_t k_now;
-} walk;
+#include "flow/walk.h"
 
 enum { FLOW_STREAMS = 32, FLOW_INPUTS = FLOW_STREAMS + 8 };
 
@@ -34,7 +11,7 @@ static double ratio(double a, double b)
     return b > 0 ? a / b : 0;
 }
 
-static double cosine(const walk *w, const void *a, const void *b)
+static double cosine(const tb_walk *w, const void *a, const void *b)
 {
     double l = w->k->norm2(w->n, a) * w->k->norm2(w->n, b);
     return ratio(w->k->dot(w->n, a, b), l);
@@ -43,7 +20,7 @@ static double cosine(const walk *w, const void *a, const void *b)
 /* --- one boundary ------------------------------------------------------------
  */
 
-static void gains_at(walk *w, tb_flow_row *row)
+void tb_walk_gains(tb_walk *w, tb_flow_row *row)
 {
     w->k->sub(w->n, w->total, w->lane, w->tmp);
     row->lane = ratio(w->k->norm2(w->n, w->lane), w->top);
@@ -53,17 +30,16 @@ static void gains_at(walk *w, tb_flow_row *row)
     w->nonfinite += w->k->nonfinite(w->n, w->total);
 }
 
-/* arrived: length of the gradient that came to this sublayer; w->total is
- * what left it, w->local its lane part. */
-static void split_of(walk *w, double arrived, tb_flow_row *row)
+void tb_walk_split(tb_walk *w, double arrived, const void *left,
+                   tb_flow_row *row)
 {
-    w->k->sub(w->n, w->total, w->local, w->tmp);
+    w->k->sub(w->n, left, w->local, w->tmp);
     row->local_lane = ratio(w->k->norm2(w->n, w->local), arrived);
     row->local_branch = ratio(w->k->norm2(w->n, w->tmp), arrived);
     row->local_cos = cosine(w, w->local, w->tmp);
 }
 
-static double spread(const walk *w, const void *x)
+double tb_walk_spread(const tb_walk *w, const void *x)
 {
     double n = (double)w->nx, mean = w->k->sum(w->nx, x) / n;
     double square = w->k->norm2(w->nx, x);
@@ -71,11 +47,11 @@ static double spread(const walk *w, const void *x)
     return tb_sqrt(var > 0 ? var : 0);
 }
 
-static tb_status branch_size(walk *w, const tb_run *run, const tb_graph *g,
-                             int s, const void *x, double *out)
+static tb_status branch_size(tb_walk *w, const tb_run *run, const tb_graph *g,
+                             int lo, int hi, const void *x, double *out)
 {
     tb_contribution parts[16];
-    int n = tb_graph_contributions(g, s - 1, s, parts, (int)TB_LEN(parts));
+    int n = tb_graph_contributions(g, lo, hi, parts, (int)TB_LEN(parts));
     if (n < 0)
         return TB_ERR_MEMORY;
     memset(w->tmp, 0, w->nx * tb_dtype_size(w->m->dtype));
@@ -89,8 +65,8 @@ static tb_status branch_size(walk *w, const tb_run *run, const tb_graph *g,
 /* --- tolls -------------------------------------------------------------------
  */
 
-static tb_status tolls_between(walk *w, const tb_run *run, const tb_graph *g,
-                               int lo, int hi, tb_flow_row *row)
+tb_status tb_walk_tolls(tb_walk *w, const tb_run *run, const tb_graph *g,
+                        int lo, int hi, tb_flow_row *row)
 {
     unsigned char *marks = tb_alloc(w->ctx, (size_t)g->nnodes, 1);
     tb_status s = TB_OK;
@@ -111,18 +87,28 @@ static tb_status tolls_between(walk *w, const tb_run *run, const tb_graph *g,
     return s;
 }
 
+tb_status tb_walk_values(tb_walk *w, const tb_run *run, const tb_graph *g,
+                         int lo, int hi, const void *in, const void *out,
+                         tb_flow_row *row)
+{
+    row->std_x = tb_walk_spread(w, out);
+    w->nonfinite += w->k->nonfinite(w->n, out);
+    TB_TRY(tb_walk_tolls(w, run, g, lo, hi, row));
+    return branch_size(w, run, g, lo, hi, in, &row->branch_ratio);
+}
+
 /* --- the walk ----------------------------------------------------------------
  */
 
 /* The piece of each stream, in the order graphs list them. */
-static void pieces(const walk *w, void *vector, void **out)
+static void pieces(const tb_walk *w, void *vector, void **out)
 {
     size_t bytes = w->nx * tb_dtype_size(w->m->dtype);
     for (size_t i = 0; i < w->nstreams; i++)
         out[i] = vector ? (char *)vector + i * bytes : NULL;
 }
 
-static tb_status pull(walk *w, const tb_run *run, int hi, bool cut, void *g,
+static tb_status pull(tb_walk *w, const tb_run *run, int hi, bool cut, void *g,
                       void *out, void *const *gparams)
 {
     bool one = w->nstreams == 1;
@@ -149,22 +135,18 @@ static void swap(void **a, void **b)
 }
 
 /* From boundary s of part p down to s - 1; fills the row of s. */
-static tb_status step_down(walk *w, const tb_run *run, const tb_graph *g,
-                           size_t p, int s, void *const *gparams)
+static tb_status step_down(tb_walk *w, const tb_run *run, size_t p, int s,
+                           void *const *gparams)
 {
     tb_flow_row *row = &w->f->rows[w->k_now];
     double arrived = w->k->norm2(w->n, w->total);
-    const void *x =
-        s == 1 ? run->inputs[0] : tb_plan_value(run, g->boundaries[s - 1].node);
-    gains_at(w, row);
-    TB_TRY(tolls_between(w, run, g, s - 1, s, row));
-    TB_TRY(branch_size(w, run, g, s, x, &row->branch_ratio));
+    tb_walk_gains(w, row);
     TB_TRY(pull(w, run, s, true, w->total, w->local, NULL));
     TB_TRY(pull(w, run, s, true, w->lane, w->next, NULL));
     swap(&w->lane, &w->next);
     TB_TRY(pull(w, run, s, false, w->total, w->next, gparams));
     swap(&w->total, &w->next);
-    split_of(w, arrived, row);
+    tb_walk_split(w, arrived, w->total, row);
     row->role = w->stack->role;
     row->k = w->k_now--;
     row->layer = tb_model_layer(w->m, p);
@@ -186,7 +168,7 @@ static int input_called(const tb_graph *g, const char *name)
 
 /* What a decoder block adds to the memory's gradient: one more pass through
  * all of it, since the steps give back the stream's alone. */
-static tb_status to_memory(walk *w, const tb_run *run, const tb_graph *g)
+static tb_status to_memory(tb_walk *w, const tb_run *run, const tb_graph *g)
 {
     int memory = w->memory ? input_called(g, "memory") : -1;
     void *from[FLOW_STREAMS], *gin[FLOW_INPUTS] = {NULL};
@@ -203,7 +185,16 @@ static tb_status to_memory(walk *w, const tb_run *run, const tb_graph *g)
     return tb_plan_backward(w->ctx, run, &b);
 }
 
-static tb_status layer_down(walk *w, tb_flow_box *box, size_t p)
+/* x at a boundary: what entered, what leaves, or a value between. */
+static const void *stream_at(const tb_run *run, const tb_graph *g, int s)
+{
+    if (s == 0)
+        return run->inputs[0];
+    return s == g->nboundaries - 1 ? run->outputs[0]
+                                   : tb_plan_value(run, g->boundaries[s].node);
+}
+
+static tb_status layer_down(tb_walk *w, tb_flow_box *box, size_t p)
 {
     const tb_graph *g = tb_model_graph(w->m, p);
     void *const *gparams =
@@ -213,20 +204,17 @@ static tb_status layer_down(walk *w, tb_flow_box *box, size_t p)
     TB_TRY(to_memory(w, &run, g));
     for (int s = g->nboundaries - 1; s >= 1; s--) {
         tb_flow_row *row = &w->f->rows[w->k_now];
-        const void *x = s == g->nboundaries - 1
-                            ? run.outputs[0]
-                            : tb_plan_value(&run, g->boundaries[s].node);
-        row->std_x = spread(w, x);
-        w->nonfinite += w->k->nonfinite(w->n, x);
+        TB_TRY(tb_walk_values(w, &run, g, s - 1, s, stream_at(&run, g, s - 1),
+                              stream_at(&run, g, s), row));
         row->name = kept_name(box, g->boundaries[s].name);
         if (!row->name)
             return TB_ERR_MEMORY;
-        TB_TRY(step_down(w, &run, g, p, s, gparams));
+        TB_TRY(step_down(w, &run, p, s, gparams));
     }
     return TB_OK;
 }
 
-static tb_status stem_row(walk *w)
+static tb_status stem_row(tb_walk *w)
 {
     tb_flow_row *row = &w->f->rows[w->k_now];
     *row = (tb_flow_row){.k = w->k_now,
@@ -236,8 +224,8 @@ static tb_status stem_row(walk *w)
                          .toll_max = 1,
                          .local_lane = 1};
     size_t stem = w->layers.first - 1;
-    gains_at(w, row);
-    row->std_x = spread(w, tb_model_stream(w->m, stem));
+    tb_walk_gains(w, row);
+    row->std_x = tb_walk_spread(w, tb_model_stream(w->m, stem));
     if (!w->grads)
         return TB_OK;
     tb_run run;
@@ -267,7 +255,7 @@ static void toll_products(tb_flow_row *rows, size_t n)
 /* --- the top -----------------------------------------------------------------
  */
 
-static void fill_cotangent(walk *w, const tb_flow_spec *spec)
+void tb_walk_cotangent(tb_walk *w, const tb_flow_spec *spec)
 {
     tb_rng r = tb_rng_make(spec->seed, "cotangent");
     size_t d = w->m->sizes.s.width;
@@ -277,7 +265,7 @@ static void fill_cotangent(walk *w, const tb_flow_spec *spec)
     }
 }
 
-static tb_status loss_cotangent(walk *w, const tb_run *run)
+static tb_status loss_cotangent(tb_walk *w, const tb_run *run)
 {
     const float one32 = 1;
     const double one64 = 1;
@@ -297,37 +285,38 @@ static tb_status loss_cotangent(walk *w, const tb_run *run)
     return tb_plan_backward(w->ctx, run, &b);
 }
 
-static tb_status start_at_top(walk *w, const tb_flow_spec *spec)
+tb_status tb_walk_final(tb_walk *w, const tb_run *run, size_t part)
 {
-    size_t tail = tb_model_tail(w->m);
-    const tb_graph *g = tb_model_graph(w->m, tail);
     tb_flow_row final = {0};
-    tb_run run;
-    TB_TRY(tb_model_run(w->m, tail, w->batch, &run));
-    TB_TRY(tolls_between(w, &run, g, 0, 1, &final));
+    TB_TRY(tb_walk_tolls(w, run, tb_model_graph(w->m, part), 0, 1, &final));
     w->stack->has_final = final.norms > 0;
     w->stack->final_toll = final.toll;
+    return TB_OK;
+}
+
+static tb_status start_at_top(tb_walk *w, const tb_flow_spec *spec)
+{
+    size_t tail = tb_model_tail(w->m);
+    tb_run run;
+    TB_TRY(tb_model_run(w->m, tail, w->batch, &run));
+    TB_TRY(tb_walk_final(w, &run, tail));
     if (spec->cotangent == TB_COTANGENT_LOSS)
         TB_TRY(loss_cotangent(w, &run));
     else
-        fill_cotangent(w, spec);
+        tb_walk_cotangent(w, spec);
     memcpy(w->lane, w->total, w->n * tb_dtype_size(w->m->dtype));
     w->top = w->k->norm2(w->n, w->total);
     return TB_OK;
 }
 
 /* The same of an encoder: what reached the memory, through its final. */
-static tb_status start_at_memory(walk *w, size_t part)
+static tb_status start_at_memory(tb_walk *w, size_t part)
 {
-    const tb_graph *g = tb_model_graph(w->m, part);
-    tb_flow_row final = {0};
     const void *gout[] = {w->memory};
     void *gin[FLOW_INPUTS] = {NULL};
     tb_run run;
     TB_TRY(tb_model_run(w->m, part, w->batch, &run));
-    TB_TRY(tolls_between(w, &run, g, 0, 1, &final));
-    w->stack->has_final = final.norms > 0;
-    w->stack->final_toll = final.toll;
+    TB_TRY(tb_walk_final(w, &run, part));
     pieces(w, w->total, gin);
     tb_bwd b = {.hi = -1,
                 .lo = -1,
@@ -365,7 +354,7 @@ static void weight_spread(const tb_model *m, const tb_view *v,
     out->std = tb_sqrt(squares / n);
 }
 
-static tb_status weight_norms(walk *w, tb_flow_box *box)
+static tb_status weight_norms(tb_walk *w, tb_flow_box *box)
 {
     const tb_model *m = w->m;
     size_t size = tb_dtype_size(m->dtype);
@@ -471,6 +460,21 @@ static size_t stack_ends(const tb_model *m, size_t ends[2])
     return n;
 }
 
+bool tb_walk_has_lists(const tb_model *m)
+{
+    size_t ends[2], n = stack_ends(m, ends);
+    bool any = false;
+    for (size_t i = 0; i < n; i++)
+        any = any || tb_model_graph(m, ends[i] - 1)->nlists > 0;
+    return any;
+}
+
+static size_t rows_of(const tb_model *m, size_t p)
+{
+    return tb_walk_has_lists(m) ? 1
+                                : (size_t)tb_model_graph(m, p)->nboundaries - 1;
+}
+
 static tb_status make_rows(tb_flow_box *box, const tb_model *m)
 {
     tb_flow *f = &box->flow;
@@ -483,8 +487,7 @@ static tb_status make_rows(tb_flow_box *box, const tb_model *m)
         if (f->nstacks > 1)
             s->role = i ? "decoder" : "encoder";
         for (size_t p = 0; p < layers.n; p++)
-            s->nrows +=
-                (size_t)tb_model_graph(m, layers.first + p)->nboundaries - 1;
+            s->nrows += rows_of(m, layers.first + p);
         f->nrows += s->nrows;
     }
     f->rows = tb_arena_alloc(&box->arena, f->nrows * sizeof *f->rows);
@@ -492,7 +495,7 @@ static tb_status make_rows(tb_flow_box *box, const tb_model *m)
 }
 
 /* Gradients of weights only where they are those of the loss. */
-static tb_status make_vectors(walk *w, const tb_flow_spec *spec, tb_arena *a)
+static tb_status make_vectors(tb_walk *w, const tb_flow_spec *spec, tb_arena *a)
 {
     void **all[] = {&w->total, &w->lane, &w->next, &w->local, &w->tmp};
     size_t bytes = w->n * tb_dtype_size(w->m->dtype);
@@ -509,42 +512,50 @@ static tb_status make_vectors(walk *w, const tb_flow_spec *spec, tb_arena *a)
 }
 
 /* The stack that ends in part `end`: its layers, and lengths of its vectors. */
-static void enter_stack(walk *w, tb_flow_stack *stack, size_t end)
+static void enter_stack(tb_walk *w, tb_flow_stack *stack, size_t end)
 {
     w->stack = stack;
     w->layers = tb_model_layers(w->m, end);
-    w->nstreams = (size_t)tb_model_graph(w->m, w->layers.first - 1)->noutputs;
+    w->nstreams =
+        tb_walk_has_lists(w->m)
+            ? 1
+            : (size_t)tb_model_graph(w->m, w->layers.first - 1)->noutputs;
     w->n = w->nx * w->nstreams;
     w->k_now = stack->first + stack->nrows - 1;
     w->nonfinite = 0;
 }
 
-static tb_status walk_stack(walk *w, tb_flow_box *box)
+static tb_status walk_stack(tb_walk *w, tb_flow_box *box,
+                            const tb_flow_spec *spec, size_t end)
 {
+    if (end == tb_model_tail(w->m))
+        TB_TRY(start_at_top(w, spec));
+    else
+        TB_TRY(start_at_memory(w, end));
     for (size_t i = w->layers.n; i-- > 0;) {
         TB_TRY(layer_down(w, box, w->layers.first + i));
         if (tb_ctx_interrupted(w->ctx))
             return TB_FAIL(w->ctx, TB_INTERRUPTED, "flow: interrupted");
     }
-    TB_TRY(stem_row(w));
-    toll_products(w->f->rows + w->stack->first, w->stack->nrows);
-    return TB_OK;
+    return stem_row(w);
 }
 
 /* Down the stack with the head, then down the encoder that it read. */
-static tb_status run_walk(walk *w, tb_flow_box *box, const tb_flow_spec *spec,
+static tb_status run_walk(tb_walk *w, tb_flow_box *box,
+                          const tb_flow_spec *spec, tb_arena *scratch,
                           size_t nonfinite[2])
 {
     tb_flow *f = &box->flow;
     size_t ends[2], n = stack_ends(w->m, ends);
+    tb_history *h = NULL;
     TB_TRY(tb_model_forward(w->m, w->batch, &f->loss));
+    if (tb_walk_has_lists(w->m))
+        TB_TRY(tb_history_make(w, box, scratch, &h));
     for (size_t i = n; i-- > 0;) {
         enter_stack(w, &f->stacks[i], ends[i]);
-        if (i + 1 == n)
-            TB_TRY(start_at_top(w, spec));
-        else
-            TB_TRY(start_at_memory(w, ends[i]));
-        TB_TRY(walk_stack(w, box));
+        TB_TRY(h ? tb_history_walk(h, spec, ends[i])
+                 : walk_stack(w, box, spec, ends[i]));
+        toll_products(f->rows + f->stacks[i].first, f->stacks[i].nrows);
         nonfinite[i] = w->nonfinite;
     }
     w->nonfinite = 0;
@@ -559,7 +570,13 @@ static tb_status check_streams(const tb_model *m, const tb_flow_spec *spec,
                                size_t *most)
 {
     size_t ends[2], n = stack_ends(m, ends);
-    for (size_t i = *most = 0; i < n; i++) {
+    *most = 1;
+    if (spec->spectrum && tb_walk_has_lists(m))
+        return TB_FAIL(m->ctx, TB_ERR_ARG,
+                       "spectrum: got a block with lists, wanted one stream");
+    if (tb_walk_has_lists(m))
+        return TB_OK;
+    for (size_t i = 0; i < n; i++) {
         size_t stem = tb_model_layers(m, ends[i]).first - 1;
         size_t here = (size_t)tb_model_graph(m, stem)->noutputs;
         *most = here > *most ? here : *most;
@@ -581,12 +598,12 @@ static tb_status measure(tb_model *m, const tb_flow_spec *spec,
     tb_ctx *ctx = m->ctx;
     size_t B = spec->batch ? spec->batch : 1, most, nonfinite[2];
     tb_batch batch;
-    walk w = {.ctx = ctx,
-              .m = m,
-              .f = &box->flow,
-              .batch = &batch,
-              .k = tb_kern_get(ctx, m->dtype),
-              .nx = B * m->sizes.s.context * m->sizes.s.width};
+    tb_walk w = {.ctx = ctx,
+                 .m = m,
+                 .f = &box->flow,
+                 .batch = &batch,
+                 .k = tb_kern_get(ctx, m->dtype),
+                 .nx = B * m->sizes.s.context * m->sizes.s.width};
     TB_TRY(check_streams(m, spec, &most));
     w.n = w.nx * most;
     describe(&box->flow, m, spec);
@@ -602,7 +619,7 @@ static tb_status measure(tb_model *m, const tb_flow_spec *spec,
     TB_TRY(make_batch(m, spec, scratch, &batch));
     TB_TRY(make_rows(box, m));
     TB_TRY(make_vectors(&w, spec, scratch));
-    TB_TRY(run_walk(&w, box, spec, nonfinite));
+    TB_TRY(run_walk(&w, box, spec, scratch, nonfinite));
     if (spec->spectrum)
         TB_TRY(tb_flow_spectrum(m, &batch, box));
     return tb_flow_judge(ctx, &box->flow, nonfinite, spec);

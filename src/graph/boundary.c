@@ -14,11 +14,12 @@ static int held(tb_builder *b, const char *name)
 tb_status tb_build_mark(tb_builder *b)
 {
     const tb_graph *g = b->g;
-    size_t n = (size_t)g->ninputs;
+    /* the first inputs; elements of lists come where they are read */
+    size_t n = (size_t)(b->below ? b->below->ncarried : 0);
     tb_mark m = {.node = held(b, "x"), .regions = g->nregions};
     if (m.node < 0)
         return TB_OK;
-    if (n > 1 && n <= TB_STREAMS_MOST && !b->eval) {
+    if (n > 1 && n <= TB_STREAMS_MOST) {
         m.streams = tb_arena_alloc(b->arena, n * sizeof *m.streams);
         if (!m.streams)
             return TB_ERR_MEMORY;
@@ -144,7 +145,7 @@ static tb_status find_streams(cutter *c)
     if (!g->streams || !c->out)
         return TB_ERR_MEMORY;
     g->nstreams = 0;
-    for (int o = 0; o < g->noutputs; o++)
+    for (int o = 0; o < g->ncarried; o++)
         for (int i = 0; i < g->ninputs && g->nstreams < TB_STREAMS_MOST; i++)
             if (tb_streq(g->nodes[g->inputs[i]].name, g->outputs[o].name)) {
                 c->input[g->nstreams] = i;

@@ -10,15 +10,27 @@
 /** What an expression turned out to be. */
 typedef enum tb_val_kind {
     TB_VAL_CONST, /* expr: numbers and N M l k d h only */
-    TB_VAL_NODE
+    TB_VAL_NODE,
+    TB_VAL_LIST
 } tb_val_kind;
+
+/** An element of a list. One from a block below becomes an input of the graph
+ * where something first reads it; lists that hold it share that. */
+typedef struct tb_item {
+    int node;         /* -1: an input nothing has read yet */
+    const char *name; /* of an input: "past.2" */
+    tb_shape shape;
+    tb_dim dim;
+} tb_item;
 
 typedef struct tb_val {
     tb_val_kind kind;
     const tb_expr *expr; /* CONST: names already replaced */
     const char *shown;   /* CONST: the local's name, or NULL */
-    int node;
+    int node;            /* NODE */
     int size; /* CONST: operations in expr, each as often as it is read */
+    tb_item **items; /* LIST */
+    int nitems;
 } tb_val;
 
 /** An owned linear: weight and bias leaves. */
@@ -57,6 +69,8 @@ typedef struct tb_builder {
     tb_ctx *ctx;
     tb_arena *arena;
     tb_graph *g;
+    const tb_graph
+        *below; /* whose streams and lists enter; of stem and eval NULL */
     const tb_block *block;   /* whose positions errors show */
     const tb_block *prelude; /* default attn and ffn */
     const tb_sizes *sizes;
@@ -67,7 +81,7 @@ typedef struct tb_builder {
                     tokens and among memory's; -1: not made */
     const tb_eval_input *sets;
     int nsets;
-    int cap_nodes, cap_params, cap_regions, cap_inputs, cap_outputs;
+    int cap_nodes, cap_params, cap_regions, cap_inputs, cap_outputs, cap_lists;
     tb_scope scope;             /* the section's values and linears */
     const struct tb_args *args; /* of the definition being expanded */
     int depth;                  /* of expressions being built */
@@ -177,6 +191,55 @@ const tb_def *tb_def_find(const tb_block *block, const char *name);
 /** tb_declares - true for scalar(...), vector(...), linear(...). */
 bool tb_declares(const tb_expr *e);
 tb_status tb_build_declare(tb_builder *b, const char *name, const tb_expr *e);
+
+/* lists (lists.c) */
+
+/** tb_build_item - the node of an element. */
+tb_status tb_build_item(tb_builder *b, tb_item *item, int *node);
+/** tb_build_list - a list of n elements yet to be said. */
+tb_status tb_build_list(tb_builder *b, int n, tb_val *out);
+
+/** A stream, or the elements of a list: what a function of one stream is
+ * applied to. */
+typedef struct tb_each {
+    int *nodes, n;
+    bool list;
+} tb_each;
+
+tb_status tb_build_each(tb_builder *b, const tb_expr *e, tb_each *out);
+tb_status tb_build_each_of(tb_builder *b, tb_pos pos, const tb_val *v,
+                           tb_each *out);
+/** tb_build_each_value - the results as a stream, or as a list. */
+tb_status tb_build_each_value(tb_builder *b, const tb_each *each, tb_val *out);
+/** tb_build_pairs - an op of two streams: of each element where one is a list,
+ * element by element where both are. */
+tb_status tb_build_pairs(tb_builder *b, const tb_op *op, const tb_expr *e,
+                         const tb_val v[2], tb_val *out);
+/** tb_build_spread - the arguments from `from` on in a row, lists spread out;
+ * out->list: there was one. */
+tb_status tb_build_spread(tb_builder *b, const tb_expr *e, int from,
+                          tb_each *out);
+
+tb_status tb_call_list(tb_builder *b, const tb_expr *e, tb_val *out);
+tb_status tb_call_append(tb_builder *b, const tb_expr *e, tb_val *out);
+tb_status tb_call_item(tb_builder *b, const tb_expr *e, tb_val *out);
+tb_status tb_call_size(tb_builder *b, const tb_expr *e, tb_val *out);
+tb_status tb_call_total(tb_builder *b, const tb_expr *e, tb_val *out);
+
+/* what goes from graph to graph (carry.c) */
+
+tb_status tb_carry_bind(tb_builder *b, const char *name, int node);
+tb_status tb_carry_input(tb_builder *b, const char *name);
+/** tb_carry_begin - the stem's outputs: x, then every name that holds a stream
+ * or a list there (ruling 3). */
+tb_status tb_carry_begin(tb_builder *b, tb_pos pos);
+/** tb_carry_in - the streams and lists that b->below leaves, as names. */
+tb_status tb_carry_in(tb_builder *b);
+/** tb_carry_out - the same names as outputs. */
+tb_status tb_carry_out(tb_builder *b, tb_pos pos);
+/** tb_carry_check - the node of a stream that leaves: [B, T, d]. */
+tb_status tb_carry_check(tb_builder *b, const char *name, tb_pos pos,
+                         int *node);
 
 /* boundaries (boundary.c) */
 /** tb_build_mark - the streams as they are now. */

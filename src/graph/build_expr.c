@@ -115,8 +115,8 @@ static tb_status affine(tb_builder *b, int x, tb_attr scale, tb_attr offset,
 }
 
 /* constant op stream */
-static tb_status mixed_left(tb_builder *b, const tb_expr *e, const tb_val *c,
-                            int x, tb_val *out)
+static tb_status mixed_left_one(tb_builder *b, const tb_expr *e,
+                                const tb_val *c, int x, tb_val *out)
 {
     bool sum = e->op == '+', difference = e->op == '-';
     if (e->op == '*')
@@ -128,8 +128,8 @@ static tb_status mixed_left(tb_builder *b, const tb_expr *e, const tb_val *c,
 }
 
 /* stream op constant */
-static tb_status mixed_right(tb_builder *b, const tb_expr *e, int x,
-                             const tb_val *c, tb_val *out)
+static tb_status mixed_right_one(tb_builder *b, const tb_expr *e, int x,
+                                 const tb_val *c, tb_val *out)
 {
     static const tb_expr one = {
         .kind = TB_EXPR_NUMBER, .number = 1, .depth = 1};
@@ -138,7 +138,7 @@ static tb_status mixed_right(tb_builder *b, const tb_expr *e, int x,
     switch (e->op) {
     case '*':
     case '+':
-        return mixed_left(b, e, c, x, out);
+        return mixed_left_one(b, e, c, x, out);
     case '-':
         TB_TRY(const_op(b, e->pos, 0, c, NULL, &v));
         return affine(b, x, attr_number(1), attr_of(&v), e->pos, out);
@@ -146,6 +146,21 @@ static tb_status mixed_right(tb_builder *b, const tb_expr *e, int x,
         TB_TRY(const_op(b, e->pos, '/', &number_one, c, &v));
         return affine(b, x, attr_of(&v), attr_number(0), e->pos, out);
     }
+}
+
+/* With each element of a list. */
+static tb_status mixed(tb_builder *b, const tb_expr *e, const tb_val v[2],
+                       tb_val *out)
+{
+    bool left = v[0].kind == TB_VAL_CONST;
+    tb_each each;
+    TB_TRY(tb_build_each_of(b, e->pos, &v[left], &each));
+    for (int i = 0; i < each.n; i++) {
+        TB_TRY(left ? mixed_left_one(b, e, &v[0], each.nodes[i], out)
+                    : mixed_right_one(b, e, each.nodes[i], &v[1], out));
+        each.nodes[i] = out->node;
+    }
+    return tb_build_each_value(b, &each, out);
 }
 
 static const tb_op *binary_op(char op)
@@ -166,13 +181,9 @@ static tb_status binary(tb_builder *b, const tb_expr *e, tb_val *out)
         return tb_build_const(b, e, v, out);
     if (e->op == '^')
         return tb_build_fail(b, e->pos, "^: works on constants only");
-    if (left)
-        return mixed_left(b, e, &v[0], v[1].node, out);
-    if (right)
-        return mixed_right(b, e, v[0].node, &v[1], out);
-    int in[2] = {v[0].node, v[1].node};
-    *out = (tb_val){.kind = TB_VAL_NODE};
-    return tb_build_node(b, binary_op(e->op), in, 2, NULL, e->pos, &out->node);
+    if (left || right)
+        return mixed(b, e, v, out);
+    return tb_build_pairs(b, binary_op(e->op), e, v, out);
 }
 
 static tb_status negate(tb_builder *b, const tb_expr *e, tb_val *out)
@@ -181,7 +192,14 @@ static tb_status negate(tb_builder *b, const tb_expr *e, tb_val *out)
     TB_TRY(tb_build_expr(b, e->args[0].value, &v));
     if (v.kind == TB_VAL_CONST)
         return tb_build_const(b, e, &v, out);
-    return affine(b, v.node, attr_number(-1), attr_number(0), e->pos, out);
+    tb_each each;
+    TB_TRY(tb_build_each_of(b, e->pos, &v, &each));
+    for (int i = 0; i < each.n; i++) {
+        TB_TRY(affine(b, each.nodes[i], attr_number(-1), attr_number(0), e->pos,
+                      out));
+        each.nodes[i] = out->node;
+    }
+    return tb_build_each_value(b, &each, out);
 }
 
 /* --- reading names ------------------------------------------------------- */
@@ -307,6 +325,11 @@ tb_status tb_build_value(tb_builder *b, const tb_expr *e, int *node)
     if (v.kind == TB_VAL_CONST)
         return tb_build_fail(b, e->pos,
                              "a constant stands where a stream is needed");
+    if (v.kind == TB_VAL_LIST)
+        return tb_build_fail(b, e->pos,
+                             "a list stands where one stream is needed: "
+                             "item(list, i), sum(list), mix(w, list) and "
+                             "concat(list) make one of it");
     *node = v.node;
     return TB_OK;
 }

@@ -54,6 +54,8 @@ static tb_status assign(tb_builder *b, const tb_stmt *s, const tb_val *v)
         bind->val.shown = s->name;
         return TB_OK;
     }
+    if (v->kind == TB_VAL_LIST)
+        return TB_OK;
     tb_node *n = &b->g->nodes[v->node];
     if (!n->name && n->op != &tb_op_param)
         n->name = s->name;
@@ -93,6 +95,9 @@ static tb_status values(tb_builder *b, const tb_expr *e)
             return tb_build_fail(b, part->pos,
                                  "the value is a constant; "
                                  "nothing depends on an input");
+        if (v.kind == TB_VAL_LIST)
+            return tb_build_fail(b, part->pos,
+                                 "the value is a list; wanted a stream");
         TB_TRY(tb_build_output(b, "", v.node));
     }
     b->args = outer;

@@ -399,11 +399,13 @@ static tb_status call_norm(tb_builder *b, const tb_expr *e, tb_val *out)
 {
     const char *kind = tb_streq(e->name, "norm") ? b->sizes->s.norm : e->name;
     const tb_op *op = tb_op_norm(kind);
-    int in[TB_OP_INPUTS], nin, node;
+    int in[TB_OP_INPUTS], nin;
     tb_attr attr[TB_OP_ATTRS] = {{0}};
+    tb_each each;
     if (!op)
         return not_yet(b, e);
-    TB_TRY(tb_build_value(b, e->args[0].value, &in[0]));
+    TB_TRY(tb_build_each(b, e->args[0].value, &each));
+    in[0] = each.nodes[0];
     const tb_node *x = &b->g->nodes[in[0]];
     if (x->shape.kind != TB_SHAPE_STREAM)
         return tb_build_fail(b, e->pos, "%s(...): needs a stream", e->name);
@@ -411,8 +413,11 @@ static tb_status call_norm(tb_builder *b, const tb_expr *e, tb_val *out)
     double groups = tb_op_has_groups(op) ? attr[TB_ATTR_NORM_GROUPS].value : 0;
     TB_TRY(norm_leaves(b, e, op, groups, in, &nin));
     TB_TRY(norm_mask(b, e, op, in, &nin));
-    TB_TRY(tb_build_node(b, op, in, nin, attr, e->pos, &node));
-    return node_value(out, node);
+    for (int i = 0; i < each.n; i++) {
+        in[0] = each.nodes[i];
+        TB_TRY(tb_build_node(b, op, in, nin, attr, e->pos, &each.nodes[i]));
+    }
+    return tb_build_each_value(b, &each, out);
 }
 
 /* --- sublayers ----------------------------------------------------------- */
@@ -479,10 +484,10 @@ static tb_status region_body(tb_builder *b, const tb_expr *e, const tb_def *def,
         return tb_build_fail(b, def->pos, "%s: got %d parameters, wanted 1",
                              def->name, def->nparams);
     TB_TRY(expand(b, e, def, &arg, &v));
-    if (v.kind == TB_VAL_CONST)
-        return tb_build_fail(b, def->pos,
-                             "%s: its value is a constant, wanted a stream",
-                             def->name);
+    if (v.kind != TB_VAL_NODE)
+        return tb_build_fail(
+            b, def->pos, "%s: its value is a %s, wanted a stream", def->name,
+            v.kind == TB_VAL_LIST ? "list" : "constant");
     TB_TRY(drop_node(b, &tb_op_drop, v.node, p, e->pos, &y));
     return tb_build_node(b, &tb_op_branch, &y, 1, NULL, e->pos, out);
 }
@@ -692,11 +697,19 @@ static tb_status call_rope(tb_builder *b, const tb_expr *e, tb_val *out)
 
 static tb_status call_concat(tb_builder *b, const tb_expr *e, tb_val *out)
 {
-    int in[TB_OP_INPUTS], node;
-    for (int i = 0; i < e->nargs; i++)
-        TB_TRY(tb_build_value(b, e->args[i].value, &in[i]));
-    TB_TRY(tb_build_node(b, &tb_op_concat, in, e->nargs, NULL, e->pos, &node));
-    return node_value(out, node);
+    tb_each all;
+    TB_TRY(tb_build_spread(b, e, 0, &all));
+    while (all.n > 1) { /* by eights, then those */
+        int n = 0;
+        for (int i = 0; i < all.n; i += TB_OP_INPUTS, n++) {
+            int rest = all.n - i;
+            TB_TRY(tb_build_node(b, &tb_op_concat, all.nodes + i,
+                                 rest < TB_OP_INPUTS ? rest : TB_OP_INPUTS,
+                                 NULL, e->pos, &all.nodes[n]));
+        }
+        all.n = n;
+    }
+    return node_value(out, all.nodes[0]);
 }
 
 /* The attribute of row=i, which the text counts from 1. */
@@ -717,30 +730,49 @@ static tb_status row_option(tb_builder *b, const tb_expr *e, tb_attr *attr)
     return tb_build_fold(b, from_0.expr, &attr->value);
 }
 
-/* mix(w, x1, ..., xn): the op has its weights last. */
+/* The streams `from` on, as many as one op takes, mixed and added to *sum
+ * (-1: there is none yet). The op has its weights last. */
+static tb_status mix_piece(tb_builder *b, const tb_expr *e, const tb_each *all,
+                           int from, int w, tb_attr attr[TB_OP_ATTRS], int *sum)
+{
+    enum { MOST = TB_OP_INPUTS - 1 };
+    int in[TB_OP_INPUTS], n = all->n - from < MOST ? all->n - from : MOST, node;
+    if (all->n > MOST) {
+        attr[TB_ATTR_MIX_FIRST].value = from;
+        attr[TB_ATTR_MIX_OF].value = all->n;
+    }
+    memcpy(in, all->nodes + from, (size_t)n * sizeof *in);
+    in[n] = w;
+    TB_TRY(tb_build_node(b, &tb_op_mix, in, n + 1, attr, e->pos, &node));
+    if (*sum >= 0) {
+        int pair[2] = {*sum, node};
+        TB_TRY(tb_build_node(b, &tb_op_add, pair, 2, NULL, e->pos, &node));
+    }
+    *sum = node;
+    return TB_OK;
+}
+
+/* mix(w, x1, ..., xn), mix(w, list) */
 static tb_status call_mix(tb_builder *b, const tb_expr *e, tb_val *out)
 {
-    int in[TB_OP_INPUTS], n = 0, node;
+    int w, sum = -1;
     tb_attr attr[TB_OP_ATTRS] = {{0}};
-    for (int i = 0; i < e->nargs; i++)
-        if (!e->args[i].key)
-            TB_TRY(tb_build_value(b, e->args[i].value, &in[n++]));
-    int w = in[0];
-    memmove(in, in + 1, (size_t)(n - 1) * sizeof *in);
-    in[n - 1] = w;
+    tb_each all;
+    TB_TRY(tb_build_value(b, e->args[0].value, &w));
+    TB_TRY(tb_build_spread(b, e, 1, &all));
     TB_TRY(row_option(b, e, &attr[TB_ATTR_MIX_ROW]));
-    TB_TRY(tb_build_node(b, &tb_op_mix, in, n, attr, e->pos, &node));
-    return node_value(out, node);
+    for (int i = 0; i < all.n; i += TB_OP_INPUTS - 1)
+        TB_TRY(mix_piece(b, e, &all, i, w, attr, &sum));
+    return node_value(out, sum);
 }
 
 /* One op of two inputs. */
 static tb_status call_pair(tb_builder *b, const tb_expr *e, tb_val *out)
 {
-    int in[2], node;
+    tb_val v[2];
     for (int i = 0; i < 2; i++)
-        TB_TRY(tb_build_value(b, e->args[i].value, &in[i]));
-    TB_TRY(tb_build_node(b, tb_op_find(e->name), in, 2, NULL, e->pos, &node));
-    return node_value(out, node);
+        TB_TRY(tb_build_expr(b, e->args[i].value, &v[i]));
+    return tb_build_pairs(b, tb_op_find(e->name), e, v, out);
 }
 
 /* --- ops whose options are their attributes ------------------------------ */
@@ -808,12 +840,14 @@ static tb_status call_drop(tb_builder *b, const tb_expr *e, tb_val *out)
 static tb_status call_op(tb_builder *b, const tb_expr *e, tb_val *out)
 {
     const tb_op *op = tb_op_find(e->name);
-    int x, node;
+    tb_each each;
     if (!op)
         return not_yet(b, e);
-    TB_TRY(tb_build_value(b, e->args[0].value, &x));
-    TB_TRY(tb_build_node(b, op, &x, 1, NULL, e->pos, &node));
-    return node_value(out, node);
+    TB_TRY(tb_build_each(b, e->args[0].value, &each));
+    for (int i = 0; i < each.n; i++)
+        TB_TRY(tb_build_node(b, op, &each.nodes[i], 1, NULL, e->pos,
+                             &each.nodes[i]));
+    return tb_build_each_value(b, &each, out);
 }
 
 static tb_status call_const(tb_builder *b, const tb_expr *e, tb_val *out)
@@ -830,13 +864,15 @@ static tb_status call_const(tb_builder *b, const tb_expr *e, tb_val *out)
 static tb_status call_either(tb_builder *b, const tb_expr *e, tb_val *out)
 {
     tb_val v;
-    int node;
+    tb_each each;
     TB_TRY(tb_build_expr(b, e->args[0].value, &v));
     if (v.kind == TB_VAL_CONST)
         return tb_build_const(b, e, &v, out);
-    TB_TRY(
-        tb_build_node(b, tb_op_find(e->name), &v.node, 1, NULL, e->pos, &node));
-    return node_value(out, node);
+    TB_TRY(tb_build_each_of(b, e->pos, &v, &each));
+    for (int i = 0; i < each.n; i++)
+        TB_TRY(tb_build_node(b, tb_op_find(e->name), &each.nodes[i], 1, NULL,
+                             e->pos, &each.nodes[i]));
+    return tb_build_each_value(b, &each, out);
 }
 
 /* --- declarations -------------------------------------------------------- */
@@ -969,13 +1005,19 @@ static const call_row by_name[] = {
     {"drop_branch", call_drop, 2, 2, ""},
     {"exp", call_either, 1, 1, ""},
     {"abs", call_either, 1, 1, ""},
-    {"concat", call_concat, 1, TB_OP_INPUTS, ""},
+    {"concat", call_concat, 1, 0, ""},
+    {"sum", tb_call_total, 1, 1, ""},
+    {"mean", tb_call_total, 1, 1, ""},
+    {"list", tb_call_list, 1, 0, ""},
+    {"append", tb_call_append, 2, 0, ""},
+    {"item", tb_call_item, 2, 2, ""},
+    {"size", tb_call_size, 1, 1, ""},
     {"batchnorm", call_norm, 1, 1, "eps eps_mode momentum keep"},
     {"powernorm", call_norm, 1, 1,
      "eps eps_mode momentum back_momentum warmup keep"},
     {"rope", call_rope, 1, 1, "base"},
     {"mha", call_mha, 3, 3, "scale keep hide"},
-    {"mix", call_mix, 2, TB_OP_INPUTS, "row"},
+    {"mix", call_mix, 2, 0, "row"},
     {"dot", call_pair, 2, 2, ""},
     {"shift", call_pair, 2, 2, ""},
     {"sinkhorn", call_options, 1, 1, "rounds columns_first"},
@@ -1102,11 +1144,13 @@ tb_status tb_build_tuple_args(tb_builder *b, const tb_expr **e,
 static tb_status call_named_linear(tb_builder *b, const tb_expr *e, tb_lin lin,
                                    tb_val *out)
 {
-    int x, node;
+    tb_each each;
     TB_TRY(check_args(b, e, 1, 1, ""));
-    TB_TRY(tb_build_value(b, e->args[0].value, &x));
-    TB_TRY(tb_build_apply(b, lin, x, e->name, e->pos, &node));
-    return node_value(out, node);
+    TB_TRY(tb_build_each(b, e->args[0].value, &each));
+    for (int i = 0; i < each.n; i++)
+        TB_TRY(tb_build_apply(b, lin, each.nodes[i], e->name, e->pos,
+                              &each.nodes[i]));
+    return tb_build_each_value(b, &each, out);
 }
 
 static tb_status unknown_call(tb_builder *b, const tb_expr *e)

@@ -102,12 +102,18 @@ static void mix_row(tb_pen *p, const tb_attr *row)
         tb_pen_number(p, from_1.value);
 }
 
+static size_t mix_columns(const tb_node *mix)
+{
+    double of = mix->attr[TB_ATTR_MIX_OF].value;
+    return of > 0 ? (size_t)of : (size_t)(mix->nin - 1);
+}
+
 static bool has_rows(const tb_pen *p, const tb_node *mix)
 {
     const tb_node *w = &p->g->nodes[mix->in[mix->nin - 1]];
     return w->shape.kind == TB_SHAPE_MATRIX ||
            (w->shape.kind == TB_SHAPE_STREAM &&
-            w->shape.width > (size_t)(mix->nin - 1));
+            w->shape.width > mix_columns(mix));
 }
 
 /* mix(w, a, b), mix(w, a, b, row=2) */
@@ -141,7 +147,7 @@ void tb_pen_weight(tb_pen *p, int mix, int i)
         mix_row(p, &n->attr[TB_ATTR_MIX_ROW]);
         tb_pen_put(p, ",", ",", "<mo>,</mo>");
     }
-    tb_pen_number(p, i + 1);
+    tb_pen_number(p, n->attr[TB_ATTR_MIX_FIRST].value + i + 1);
     tb_pen_put(p, "]", "}", "</mrow></msub>");
 }
 

@@ -97,6 +97,15 @@ typedef struct tb_output {
     int node;
 } tb_output;
 
+/** A list that leaves a graph. Its elements are called name.0, name.1, ...;
+ * those that entered under their names are no outputs. */
+typedef struct tb_list {
+    const char *name;
+    int n;
+    tb_shape *shapes;
+    tb_dim *dims;
+} tb_list;
+
 typedef struct tb_graph {
     tb_arena *arena;
     const tb_block *block;
@@ -107,6 +116,9 @@ typedef struct tb_graph {
     tb_boundary *boundaries; /* single-stream graphs; else in and out only */
     int *inputs;             /* node indices of leaves that data enters by */
     tb_output *outputs;
+    int ncarried; /* streams that go on: the first of the outputs */
+    int nlists;
+    tb_list *lists; /* that go on beside them */
     int nstreams, ncuts; /* at most TB_STREAMS_MOST streams stand in cuts */
     const char **streams;
     tb_cut *cuts;
@@ -162,6 +174,13 @@ bool tb_section_serves(const tb_block *b, const tb_section *s,
 tb_status tb_graph_layer(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
                          const tb_sizes *sizes, tb_stack stack, size_t l,
                          tb_graph **out);
+/** tb_graph_layer_on - the same where the graph below it is at hand: that of
+ * layer l - 1 of its stack, or of the stem. tb_graph_layer makes it first. With
+ * lists every block has a graph of its own, which has as many inputs as it
+ * reads elements. */
+tb_status tb_graph_layer_on(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
+                            const tb_sizes *sizes, tb_stack stack, size_t l,
+                            const tb_graph *below, tb_graph **out);
 /** tb_graph_section - index of that section, or TB_ERR_PARSE if none holds */
 tb_status tb_graph_section(tb_ctx *ctx, const tb_block *b,
                            const tb_sizes *sizes, tb_stack stack, size_t l,
@@ -177,11 +196,19 @@ tb_status tb_graph_stem(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
 tb_status tb_graph_memory(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
                           const tb_sizes *sizes, tb_graph **out);
 
+tb_status tb_graph_memory_on(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
+                             const tb_sizes *sizes, const tb_graph *below,
+                             tb_graph **out);
+
 /** tb_graph_tail - x -> final: -> head -> loss, of the top stack. Inputs "x",
  * "targets"; outputs "logits" and "loss". Boundary 0 is x, boundary 1 the final
  * value. */
 tb_status tb_graph_tail(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
                         const tb_sizes *sizes, tb_graph **out);
+
+tb_status tb_graph_tail_on(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
+                           const tb_sizes *sizes, const tb_graph *below,
+                           tb_graph **out);
 
 /** A value --set gives to eval. */
 typedef struct tb_eval_input {

@@ -181,7 +181,12 @@ static tb_py_text write_mix(tb_py_body *b, const tb_node *n,
     tb_buf_printf(&out, "mix(%s", in[n->nin - 1].s);
     for (int i = 0; i < n->nin - 1; i++)
         tb_buf_printf(&out, ", %s", in[i].s);
-    tb_buf_printf(&out, "%s)", row_text(b, n));
+    tb_buf_puts(&out, row_text(b, n));
+    if (n->attr[TB_ATTR_MIX_OF].value > 0)
+        tb_buf_printf(&out, ", first=%g, of=%g",
+                      n->attr[TB_ATTR_MIX_FIRST].value,
+                      n->attr[TB_ATTR_MIX_OF].value);
+    tb_buf_putc(&out, ')');
     return (tb_py_text){tb_py_take(b->py, &out), TB_PY_CALL};
 }
 
@@ -302,7 +307,7 @@ static const tb_py_row rows[] = {
     {.op = &tb_op_concat, .nin = TB_OP_INPUTS, .write = write_concat},
     {.op = &tb_op_mix,
      .nin = TB_OP_INPUTS,
-     .nattr = 1,
+     .nattr = 3,
      .uses = TB_PY_USES_MIX,
      .write = write_mix},
     {.op = &tb_op_dot, .nin = 2, .write = write_dot},

@@ -463,12 +463,15 @@ static const char skipdrop_text[] =
     "    return x * kept.to(x.dtype) / (1 - p)\n";
 
 static const char mix_text[] =
-    "\n\ndef mix(w, *streams, row=0):\n"
+    "\n\ndef mix(w, *streams, row=0, first=0, of=0):\n"
     "    \"\"\"The sum of streams weighted by a vector, a matrix's row, or "
-    "tokens.\"\"\"\n"
-    "    n = len(streams)\n"
+    "tokens;\n"
+    "    by the weights from `first` on where a row has more.\"\"\"\n"
+    "    n = of or len(streams)\n"
     "    w = w[row] if w.dim() == 2 else w[..., row * n : (row + 1) * n]\n"
-    "    return sum(w[..., i : i + 1] * x for i, x in enumerate(streams))\n";
+    "    return sum(w[..., i : i + 1] * x for i, x in enumerate(streams, "
+    "first))"
+    "\n";
 
 static const char onehot_text[] =
     "\n\n@torch.no_grad()\n"

@@ -89,70 +89,6 @@ static const tb_section *find_section(const tb_builder *b, tb_section_kind kind)
     return NULL;
 }
 
-static tb_status bind_node(tb_builder *b, const char *name, int node)
-{
-    tb_binding *bind;
-    TB_TRY(tb_scope_put(b, name, &bind));
-    bind->val = (tb_val){.kind = TB_VAL_NODE, .node = node};
-    bind->is_value = true;
-    return TB_OK;
-}
-
-static tb_status bind_input(tb_builder *b, const char *name)
-{
-    tb_shape shape = {TB_SHAPE_STREAM, b->sizes->s.width, 1};
-    int node;
-    TB_TRY(tb_build_leaf(b, &tb_op_input, name, shape, (tb_dim){1, 0}, &node));
-    b->g->nodes[node].of_memory = tb_streq(name, "memory");
-    return bind_node(b, name, node);
-}
-
-/* A stream leaves as it came: [B, T, d]. */
-static tb_status check_stream(tb_builder *b, const char *name, tb_pos pos,
-                              int *node)
-{
-    tb_binding *bind = tb_scope_find(&b->scope, name);
-    size_t d = b->sizes->s.width;
-    if (!bind || !bind->is_value || bind->val.kind == TB_VAL_CONST)
-        return tb_build_fail(
-            b, pos, "%s is not a stream at the end of the section", name);
-    const tb_node *n = &b->g->nodes[bind->val.node];
-    if (n->shape.kind != TB_SHAPE_STREAM || n->shape.width != d)
-        return tb_build_fail(b, n->pos,
-                             "%s leaves with width %zu, wanted d = %zu", name,
-                             n->shape.width, d);
-    if (n->of_memory)
-        return tb_build_fail(b, n->pos, "%s leaves with the rows of memory",
-                             name);
-    *node = bind->val.node;
-    return TB_OK;
-}
-
-static tb_status stream_out(tb_builder *b, const char *name, tb_pos pos)
-{
-    int node = -1;
-    TB_TRY(check_stream(b, name, pos, &node));
-    return tb_build_output(b, name, node);
-}
-
-static bool is_stream(const tb_builder *b, const tb_binding *bind)
-{
-    return bind->is_value && bind->val.kind == TB_VAL_NODE &&
-           b->g->nodes[bind->val.node].shape.kind == TB_SHAPE_STREAM;
-}
-
-/* Ruling 3: x, then every name that holds a stream where the stem ends. */
-static tb_status stem_streams_out(tb_builder *b, tb_pos pos)
-{
-    TB_TRY(stream_out(b, "x", pos));
-    for (int i = 0; i < b->scope.count; i++) {
-        const tb_binding *bind = &b->scope.items[i];
-        if (is_stream(b, bind) && !tb_streq(bind->name, "x"))
-            TB_TRY(stream_out(b, bind->name, pos));
-    }
-    return TB_OK;
-}
-
 /* --- stem ---------------------------------------------------------------- */
 
 static tb_status embedding(tb_builder *b, const char *name, size_t rows,
@@ -211,10 +147,10 @@ static tb_status build_stem(tb_builder *b, const void *arg)
     int x;
     (void)arg;
     TB_TRY(embed_tokens(b, &x));
-    TB_TRY(bind_node(b, "x", x));
+    TB_TRY(tb_carry_bind(b, "x", x));
     if (stem)
         TB_TRY(tb_build_section(b, stem));
-    TB_TRY(stem_streams_out(b, stem ? stem->pos : (tb_pos){0, 0}));
+    TB_TRY(tb_carry_begin(b, stem ? stem->pos : (tb_pos){0, 0}));
     b->nmarks = 0;
     TB_TRY(tb_build_boundaries(b, b->g->inputs[0], b->g->outputs[0].node));
     return tb_build_cuts(b);
@@ -229,22 +165,6 @@ tb_status tb_graph_stem(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
     TB_TRY(with_prelude(&b, build_stem, NULL));
     *out = b.g;
     return TB_OK;
-}
-
-/* The streams of a layer or the tail are what the stem leaves. */
-static tb_status bind_streams(tb_builder *b)
-{
-    tb_arena scratch;
-    tb_graph *stem;
-    if (!find_section(b, TB_SECTION_STEM))
-        return bind_input(b, "x");
-    tb_arena_init(&scratch, b->ctx);
-    tb_status s =
-        tb_graph_stem(b->ctx, &scratch, b->block, b->sizes, b->stack, &stem);
-    for (int i = 0; s == TB_OK && i < stem->noutputs; i++)
-        s = bind_input(b, stem->outputs[i].name);
-    tb_arena_clear(&scratch); /* the names are the block's */
-    return s;
 }
 
 /* --- layer --------------------------------------------------------------- */
@@ -292,30 +212,29 @@ tb_status tb_graph_section(tb_ctx *ctx, const tb_block *b,
 static tb_status build_layer(tb_builder *b, const void *arg)
 {
     const tb_section *section = arg;
-    TB_TRY(bind_streams(b));
-    int streams = b->g->ninputs;
+    TB_TRY(tb_carry_in(b));
     if (b->stack == TB_STACK_CROSS)
-        TB_TRY(bind_input(b, "memory"));
+        TB_TRY(tb_carry_input(b, "memory"));
     TB_TRY(tb_build_section(b, section));
-    for (int i = 0; i < streams; i++)
-        TB_TRY(stream_out(b, b->g->nodes[b->g->inputs[i]].name, section->pos));
+    TB_TRY(tb_carry_out(b, section->pos));
     int marks = b->nmarks;
-    if (streams > 1)
+    if (b->g->ncarried > 1 || b->g->nlists)
         b->nmarks = 0; /* several streams: only in and out are boundaries */
     TB_TRY(tb_build_boundaries(b, b->g->inputs[0], b->g->outputs[0].node));
     b->nmarks = marks;
     return tb_build_cuts(b);
 }
 
-tb_status tb_graph_layer(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
-                         const tb_sizes *sizes, tb_stack stack, size_t l,
-                         tb_graph **out)
+tb_status tb_graph_layer_on(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
+                            const tb_sizes *sizes, tb_stack stack, size_t l,
+                            const tb_graph *below, tb_graph **out)
 {
     tb_builder b;
     int section;
     TB_TRY(tb_graph_section(ctx, block, sizes, stack, l, &section));
     TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes, stack));
     b.l = (int)l;
+    b.below = below;
     TB_TRY(with_prelude(&b, build_layer, &block->sections[section]));
     *out = b.g;
     return TB_OK;
@@ -344,11 +263,11 @@ static tb_status final_value(tb_builder *b, int *top)
 {
     const tb_section *final = find_section(b, TB_SECTION_FINAL);
     tb_pos none = {0, 0};
-    TB_TRY(bind_streams(b));
+    TB_TRY(tb_carry_in(b));
     if (final)
         TB_TRY(tb_build_section(b, final));
     b->nmarks = 0;
-    return check_stream(b, "x", final ? final->pos : none, top);
+    return tb_carry_check(b, "x", final ? final->pos : none, top);
 }
 
 static tb_status build_memory(tb_builder *b, const void *arg)
@@ -361,12 +280,14 @@ static tb_status build_memory(tb_builder *b, const void *arg)
     return tb_build_cuts(b);
 }
 
-tb_status tb_graph_memory(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
-                          const tb_sizes *sizes, tb_graph **out)
+tb_status tb_graph_memory_on(tb_ctx *ctx, tb_arena *arena,
+                             const tb_block *block, const tb_sizes *sizes,
+                             const tb_graph *below, tb_graph **out)
 {
     tb_builder b;
     TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes, TB_STACK_ENCODER));
     b.place = "final";
+    b.below = below;
     TB_TRY(with_prelude(&b, build_memory, NULL));
     *out = b.g;
     return TB_OK;
@@ -390,15 +311,75 @@ static tb_status build_tail(tb_builder *b, const void *arg)
     return tb_build_cuts(b);
 }
 
-tb_status tb_graph_tail(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
-                        const tb_sizes *sizes, tb_graph **out)
+tb_status tb_graph_tail_on(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
+                           const tb_sizes *sizes, const tb_graph *below,
+                           tb_graph **out)
 {
     tb_builder b;
     TB_TRY(tb_build_begin(&b, ctx, arena, block, sizes, tb_sizes_top(sizes)));
     b.place = "final";
+    b.below = below;
     TB_TRY(with_prelude(&b, build_tail, NULL));
     *out = b.g;
     return TB_OK;
+}
+
+/* --- without the graph below -----------------------------------------------
+ */
+
+/* The graph under layer l, or one that leaves the same; *scratch holds it. */
+static tb_status graph_below(tb_ctx *ctx, tb_arena *scratch, const tb_block *b,
+                             const tb_sizes *sizes, tb_stack stack, size_t l,
+                             tb_graph **out)
+{
+    TB_TRY(tb_graph_stem(ctx, scratch, b, sizes, stack, out));
+    for (size_t i = 1; i < l && (*out)->nlists; i++)
+        TB_TRY(tb_graph_layer_on(ctx, scratch, b, sizes, stack, i, *out, out));
+    return TB_OK;
+}
+
+tb_status tb_graph_layer(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
+                         const tb_sizes *sizes, tb_stack stack, size_t l,
+                         tb_graph **out)
+{
+    tb_arena scratch;
+    tb_graph *below;
+    tb_arena_init(&scratch, ctx);
+    tb_status s = graph_below(ctx, &scratch, b, sizes, stack, l, &below);
+    if (s == TB_OK)
+        s = tb_graph_layer_on(ctx, arena, b, sizes, stack, l, below, out);
+    tb_arena_clear(&scratch);
+    return s;
+}
+
+tb_status tb_graph_memory(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
+                          const tb_sizes *sizes, tb_graph **out)
+{
+    tb_arena scratch;
+    tb_graph *below;
+    size_t top = tb_sizes_depth(sizes, TB_STACK_ENCODER) + 1;
+    tb_arena_init(&scratch, ctx);
+    tb_status s =
+        graph_below(ctx, &scratch, b, sizes, TB_STACK_ENCODER, top, &below);
+    if (s == TB_OK)
+        s = tb_graph_memory_on(ctx, arena, b, sizes, below, out);
+    tb_arena_clear(&scratch);
+    return s;
+}
+
+tb_status tb_graph_tail(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
+                        const tb_sizes *sizes, tb_graph **out)
+{
+    tb_arena scratch;
+    tb_graph *below;
+    tb_stack stack = tb_sizes_top(sizes);
+    size_t top = tb_sizes_depth(sizes, stack) + 1;
+    tb_arena_init(&scratch, ctx);
+    tb_status s = graph_below(ctx, &scratch, b, sizes, stack, top, &below);
+    if (s == TB_OK)
+        s = tb_graph_tail_on(ctx, arena, b, sizes, below, out);
+    tb_arena_clear(&scratch);
+    return s;
 }
 
 /* --- eval ---------------------------------------------------------------- */

@@ -114,6 +114,8 @@ tb_layers tb_model_layers(const tb_model *m, size_t end);
  * Values count from 0 to m->nvalues - 1. */
 int tb_model_in_value(const tb_model *m, size_t p, size_t i);
 size_t tb_model_out_value(const tb_model *m, size_t p, size_t o);
+/** tb_model_value_count - elements of a value in the model's binding. */
+size_t tb_model_value_count(const tb_model *m, size_t v);
 
 /** tb_model_bind - plans and activation buffers for batch x time and passes;
  * replaces an earlier binding. All buffers are one allocation; forward and

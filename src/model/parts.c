@@ -57,7 +57,14 @@ static tb_status add_stem(tb_model *m, const tower *s)
     return add_part(m, p);
 }
 
-/* A part that layers of one section share but for l. */
+/* The graph below the part to come. */
+static const tb_graph *below(const tb_model *m)
+{
+    return m->parts[m->nparts - 1].graph;
+}
+
+/* A part that layers of one section share but for l; with lists each has its
+ * own. */
 typedef struct shared {
     bool made;
     tb_part part;
@@ -70,10 +77,10 @@ static tb_status add_layer(tb_model *m, const tower *s, size_t l,
     TB_TRY(
         tb_graph_section(m->ctx, m->block, &m->sizes, s->stack, l, &section));
     shared *same = &by_section[section];
-    if (!same->made) {
+    if (!same->made || below(m)->nlists) {
         tb_graph *g;
-        TB_TRY(tb_graph_layer(m->ctx, &m->arena, m->block, &m->sizes, s->stack,
-                              l, &g));
+        TB_TRY(tb_graph_layer_on(m->ctx, &m->arena, m->block, &m->sizes,
+                                 s->stack, l, below(m), &g));
         *same = (shared){true, part_of(m, s, TB_PART_LAYER, g)};
     }
     tb_part p = same->part;
@@ -130,7 +137,8 @@ static tb_status add_encoder(tb_model *m)
     tb_graph *g;
     TB_TRY(add_stem(m, &s));
     TB_TRY(add_layers(m, &s));
-    TB_TRY(tb_graph_memory(m->ctx, &m->arena, m->block, &m->sizes, &g));
+    TB_TRY(tb_graph_memory_on(m->ctx, &m->arena, m->block, &m->sizes, below(m),
+                              &g));
     tb_part p = part_of(m, &s, TB_PART_FINAL, g);
     p.scope = "encoder.final";
     return add_part(m, p);
@@ -144,7 +152,8 @@ static tb_status add_top(tb_model *m)
     tb_graph *g;
     TB_TRY(add_stem(m, &s));
     TB_TRY(add_layers(m, &s));
-    TB_TRY(tb_graph_tail(m->ctx, &m->arena, m->block, &m->sizes, &g));
+    TB_TRY(
+        tb_graph_tail_on(m->ctx, &m->arena, m->block, &m->sizes, below(m), &g));
     tb_part p = part_of(m, &s, TB_PART_TAIL, g);
     p.scope = "tail";
     return add_part(m, p);
@@ -357,6 +366,12 @@ int tb_model_in_value(const tb_model *m, size_t p, size_t i)
 {
     int v = m->parts[p].in[i];
     return v >= 0 ? v : -1;
+}
+
+size_t tb_model_value_count(const tb_model *m, size_t v)
+{
+    const tb_value *x = &m->values[v];
+    return tb_shape_count(x->shape, m->bound->batch, m->bound->time[x->time]);
 }
 
 size_t tb_model_out_value(const tb_model *m, size_t p, size_t o)

@@ -125,8 +125,8 @@ static size_t element(const evaluation *e, const tb_jx *x)
     const tb_node *n = &e->s->graph->nodes[x->at];
     if (n->op != &tb_op_mix)
         return 0;
-    size_t row = (size_t)e->s->run->attr[x->at][TB_ATTR_MIX_ROW];
-    return row * (size_t)(n->nin - 1) + (size_t)x->input;
+    return tb_mix_first(e->s->run->attr[x->at], (size_t)n->nin - 1) +
+           (size_t)x->input;
 }
 
 static double coefficient(const evaluation *e, const tb_jx *x)

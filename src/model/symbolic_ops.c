@@ -567,7 +567,7 @@ static void mix(const tb_symbolic *s, int node, int input, double *j)
     size_t d = width_of(s, node), in = width_of(s, n->in[input]);
     size_t all = width_of(s, n->in[last]), ld = s->time * in;
     bool own = s->graph->nodes[n->in[last]].shape.kind == TB_SHAPE_STREAM;
-    size_t row = (size_t)s->run->attr[node][TB_ATTR_MIX_ROW] * (size_t)last;
+    size_t row = tb_mix_first(s->run->attr[node], (size_t)last);
     const double *w = in_value(s, node, last);
     for (size_t t = 0; t < s->time; t++)
         for (size_t c = 0; c < d; c++) {
@@ -741,7 +741,7 @@ static const tb_symbolic_row rows[] = {
     {&tb_op_softmax, softmax, 1, 0},
     {&tb_op_rope, rope, 1, 2},
     {&tb_op_concat, concat, TB_OP_INPUTS, 0},
-    {&tb_op_mix, mix, TB_OP_INPUTS, 1},
+    {&tb_op_mix, mix, TB_OP_INPUTS, 3},
     {&tb_op_dot, dot, 2, 0},
     {&tb_op_sum, sum, 1, 0},
     {&tb_op_mean, mean, 1, 0},

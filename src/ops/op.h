@@ -158,7 +158,11 @@ enum {
     TB_ATTR_ROPE_START        /* position of the first token */
 };
 enum { TB_ATTR_XENT_SMOOTH }; /* in [0, 1) */
-enum { TB_ATTR_MIX_ROW };     /* from 0 */
+enum {
+    TB_ATTR_MIX_ROW,   /* from 0 */
+    TB_ATTR_MIX_FIRST, /* column of the first stream's weight */
+    TB_ATTR_MIX_OF     /* columns of a row; 0: as many as streams */
+};
 enum { TB_ATTR_SINKHORN_ROUNDS, TB_ATTR_SINKHORN_COLUMNS /* 1: first */ };
 enum { TB_ATTR_UNIT_EPS, TB_ATTR_UNIT_COLUMNS /* 1: columns, not rows */ };
 enum { TB_ATTR_MAXDIV_TO, TB_ATTR_MAXDIV_WHOLE /* 1: over all tokens */ };
@@ -233,7 +237,7 @@ typedef enum tb_variance {
  *                                                    rotary start
  * concat      x1 ... x8 (joined in the width)        -
  * mix         x1 ... x7 A: sum_t A[row,t] x_t; A a matrix [m,n], a vector
- *             [n] or a stream [m n]                  row
+ *             [n] or a stream [m n]                  row | first of
  * dot         a b: over the width; a stream of width 1 -
  * sinkhorn    A: matrix [n,n] or stream [n n]        rounds | columns_first
  * unit        W: matrix or vector                    eps | columns
@@ -311,6 +315,9 @@ const tb_op *tb_op_row(const char *name);
 
 /** tb_op_has_groups - may it norm parts of the width, TB_ATTR_NORM_GROUPS? */
 bool tb_op_has_groups(const tb_op *op);
+
+/** tb_mix_first - of mix: which of its weights the first stream has. */
+size_t tb_mix_first(const double *attr, size_t streams);
 
 /** tb_op_norm - the ops whose lane is TB_LANE_TOLL, by name ("layernorm",
  * "rmsnorm"), NULL if `name` is not a norm kind. */

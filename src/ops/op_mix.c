@@ -1,16 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* mix: y = sum over t of A[row, t] x_t, one output of a mixing of n streams
- * (Hyper-Connections, Zhu et al. 2024, arXiv:2409.19606; DenseFormer,
+/* mix: y = sum over t of A[row, first + t] x_t, one output of a mixing of n
+ * streams (Hyper-Connections, Zhu et al. 2024, arXiv:2409.19606; DenseFormer,
  * Pagliardini et al. 2024, arXiv:2402.02622). The last input is A: a matrix [m,
  * n], a vector [n], or a stream of width m n whose every token has its own. */
 #include "ops/op_help.h"
 
+/* Of a row of the weights. */
+static size_t columns(size_t streams, const double *attr)
+{
+    double of = attr[TB_ATTR_MIX_OF];
+    return of > 0 ? (size_t)of : streams;
+}
+
+size_t tb_mix_first(const double *attr, size_t streams)
+{
+    return (size_t)attr[TB_ATTR_MIX_ROW] * columns(streams, attr) +
+           (size_t)attr[TB_ATTR_MIX_FIRST];
+}
+
 static bool shape(const tb_shape *in, int nin, const double *attr,
                   tb_shape *out, const char **why)
 {
-    size_t n = (size_t)nin - 1;
+    size_t n = columns((size_t)nin - 1, attr);
     tb_shape a = in[nin - 1];
-    double row = attr[TB_ATTR_MIX_ROW];
+    double row = attr[TB_ATTR_MIX_ROW], first = attr[TB_ATTR_MIX_FIRST];
     for (int i = 0; i < nin - 1; i++)
         if (in[i].kind != TB_SHAPE_STREAM || in[i].width != in[0].width)
             return tb_op_no(why, "what is mixed must be streams of one width");
@@ -22,6 +35,8 @@ static bool shape(const tb_shape *in, int nin, const double *attr,
     size_t rows = own ? a.width / n : vector ? 1 : a.height;
     if (!(row >= 0 && row < (double)rows) || (double)(size_t)row != row)
         return tb_op_no(why, "the weights have no such row");
+    if (!(first >= 0 && first + (nin - 1) <= (double)n))
+        return tb_op_no(why, "the weights have no such columns");
     *out = in[0];
     return true;
 }
@@ -40,7 +55,7 @@ static bool per_token(const tb_opcall *c)
 static size_t weight_at(const tb_opcall *c, size_t r)
 {
     size_t own = per_token(c) ? r * c->in_shape[c->nin - 1].width : 0;
-    return own + (size_t)c->attr[TB_ATTR_MIX_ROW] * streams(c);
+    return own + tb_mix_first(c->attr, streams(c));
 }
 
 /* y += sum over t of w[t] x[t], one token; NULL is zero */
@@ -129,7 +144,8 @@ const tb_op tb_op_mix = {
     .min_in = 2,
     .max_in = TB_OP_INPUTS,
     .nattr = 1,
-    .attr_name = {"row"},
+    .noption = 2,
+    .attr_name = {"row", "first", "of"},
     .lane = TB_LANE_PASS,
     .jac = TB_JAC_MIX,
     .needs = TB_NEED_OUT - 1, /* every input */

@@ -95,12 +95,15 @@ static bool passes_back(const pass *a, const tb_op *op)
            !(a->b->cut && op->lane == TB_LANE_CUT);
 }
 
-/* The caller's buffer for a leaf, or for where a piece ends. */
+/* The caller's buffer for a leaf, for where a piece ends, or for the node to be
+ * seen. */
 static void *wanted_buffer(const pass *a, int node)
 {
     const tb_step *s = &a->p->steps[node];
     if (s->call.out_shape.kind == TB_SHAPE_TOKENS)
         return NULL;
+    if (a->b->gseen && node == a->b->seen && !tb_plan_leaf(a->p, node))
+        return a->b->gseen;
     if (node == a->lo)
         return a->b->gin ? a->b->gin[0] : NULL;
     if (!tb_plan_leaf(a->p, node))

@@ -1070,6 +1070,8 @@ static const refusal refusals[] = {
     {"mix", 3, {STREAM(4), STREAM(4), STREAM(5)}, {0}, "per stream"},
     {"mix", 3, {STREAM(4), STREAM(4), SCALAR}, {0}, "matrix"},
     {"mix", 3, {STREAM(4), STREAM(4), VECTOR(2)}, {1}, "row"},
+    {"mix", 3, {STREAM(4), STREAM(4), VECTOR(3)}, {0, 2, 3}, "columns"},
+    {"mix", 3, {STREAM(4), STREAM(4), VECTOR(3)}, {0, 0, 4}, "per stream"},
     {"mix", 3, {STREAM(4), STREAM(4), MATRIX(2, 2)}, {2}, "row"},
     {"mix", 3, {STREAM(4), STREAM(4), MATRIX(2, 2)}, {0.5}, "row"},
     {"dot", 2, {STREAM(4), STREAM(5)}, {0}, "width"},

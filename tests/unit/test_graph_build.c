@@ -874,10 +874,6 @@ TB_TEST(calls_and_suggestions)
             "1:5: x leaves with width 1, wanted d = 64\n"
             "    x = sum(x)\n"
             "        ^");
-    refused(T, "x = F(concat(x, x, x, x, x, x, x, x, x))",
-            "1:7: concat: got 9 arguments, wanted 1 to 8\n"
-            "    x = F(concat(x, x, x, x, x, x, x, x, x))\n"
-            "          ^");
     refused(T, "x = rope(x, base=0)",
             "1:18: base: got 0, wanted more than 0\n"
             "    x = rope(x, base=0)\n"
