@@ -54,6 +54,7 @@ typedef enum tb_stacks {
     TB_STACKS_BOTH     /* an encoder of N blocks, and M decoder blocks that read
                           its output as `memory`: attn, cross, ffn */
 } tb_stacks;
+extern const char *const tb_stack_names[3]; /* by tb_stacks */
 
 /** What says where in the sequence a token stands. */
 typedef enum tb_positions {

@@ -47,10 +47,12 @@ void *tb_py_alloc(tb_py *py, size_t n, size_t size)
 /* --- one graph
  * ----------------------------------------------------------------- */
 
-static void graph_begin(tb_py_graph *t, tb_py *py, const tb_py_part *part)
+/* parts: those of the graph's stack, its stem first. */
+static void graph_begin(tb_py_graph *t, tb_py *py, tb_stack stack,
+                        const tb_py_part *parts, const tb_graph *g)
 {
-    const tb_graph *g = part->graph;
-    *t = (tb_py_graph){.py = py, .g = g, .parts = py->stack->parts};
+    *t = (tb_py_graph){
+        .py = py, .g = g, .stack = stack, .self = "self", .parts = parts};
     t->consumer = tb_py_alloc(py, (size_t)g->nparams, sizeof *t->consumer);
     t->regions = tb_py_alloc(py, (size_t)g->nregions, sizeof *t->regions);
     if (py->status != TB_OK)
@@ -73,6 +75,8 @@ static void doc_section(tb_py *py, const tb_section *s, tb_buf *out)
     static const char *const words[] = {"block", "stem", "final"};
     tb_buf b;
     tb_buf_init(&b, py->ctx);
+    if (s->role)
+        tb_buf_printf(&b, "%s ", s->role);
     tb_buf_puts(&b, words[s->kind]);
     if (s->condition) {
         tb_buf_putc(&b, '[');
@@ -110,7 +114,7 @@ static const char *block_doc(tb_py_graph *t)
     tb_buf b;
     int section = 0;
     const tb_sizes *sizes = py->stack->sizes;
-    tb_status s = tb_graph_section(py->ctx, block, sizes, tb_sizes_top(sizes),
+    tb_status s = tb_graph_section(py->ctx, block, sizes, t->stack,
                                    t->layers[0], &section);
     if (s != TB_OK)
         tb_py_fail(py, s);
@@ -122,12 +126,12 @@ static const char *block_doc(tb_py_graph *t)
     return tb_py_take(py, &b);
 }
 
-/* The streams of a layer: "x, y". */
-static const char *streams(tb_py *py, const tb_graph *g)
+/* The first `n` inputs of a layer, "x, y": its streams, then its memory. */
+static const char *inputs(tb_py *py, const tb_graph *g, int n)
 {
     tb_buf b;
     tb_buf_init(&b, py->ctx);
-    for (int i = 0; i < g->ninputs; i++)
+    for (int i = 0; i < n; i++)
         tb_buf_printf(&b, "%s%s", i ? ", " : "",
                       tb_py_local(py, g->nodes[g->inputs[i]].name));
     return tb_py_take(py, &b);
@@ -146,7 +150,8 @@ static const char *block_forward(tb_py_graph *t)
     tb_buf out;
     int *wanted = tb_py_alloc(t->py, (size_t)g->noutputs, sizeof *wanted);
     tb_buf_init(&out, t->py->ctx);
-    tb_buf_printf(&out, "\n    def forward(self, %s):\n", streams(t->py, g));
+    tb_buf_printf(&out, "\n    def forward(self, %s):\n",
+                  inputs(t->py, g, g->ninputs));
     if (!wanted)
         return tb_py_take(t->py, &out);
     wanted_nodes(g, wanted);
@@ -190,32 +195,38 @@ static void section_print(section_text *s)
 /* --- the stack
  * ------------------------------------------------------------------ */
 
-typedef struct stack {
+/** One stack of the model, from its stem to its final or tail. */
+typedef struct tower {
     tb_py *py;
+    tb_stack which;
+    const tb_py_part *parts;
+    size_t depth;
+    const char *self, *name; /* "self.encoder", "Encoder"; "self", "" */
+    const char *count;       /* "N", "M" */
     section_text *sections;
     size_t nsections, *section_of; /* per layer, from 0 */
     bool takes_l;
-} stack;
+    tb_py_graph stem, end;
+} tower;
 
-static size_t section_with(stack *s, const tb_py_part *part)
+static size_t section_with(tower *s, const tb_graph *g)
 {
     for (size_t i = 0; i < s->nsections; i++)
-        if (s->sections[i].t.g == part->graph)
+        if (s->sections[i].t.g == g)
             return i;
-    graph_begin(&s->sections[s->nsections].t, s->py, part);
+    graph_begin(&s->sections[s->nsections].t, s->py, s->which, s->parts, g);
     return s->nsections++;
 }
 
 /* Which layer has which graph. */
-static void find_sections(stack *s)
+static void find_sections(tower *s)
 {
     tb_py *py = s->py;
-    size_t depth = py->stack->sizes->s.depth;
     size_t most = (size_t)py->stack->block->nsections;
     s->sections = tb_py_alloc(py, most, sizeof *s->sections);
-    s->section_of = tb_py_alloc(py, depth, sizeof *s->section_of);
-    for (size_t l = 0; l < depth && py->status == TB_OK; l++) {
-        s->section_of[l] = section_with(s, &py->stack->parts[l + 1]);
+    s->section_of = tb_py_alloc(py, s->depth, sizeof *s->section_of);
+    for (size_t l = 0; l < s->depth && py->status == TB_OK; l++) {
+        s->section_of[l] = section_with(s, s->parts[l + 1].graph);
         s->sections[s->section_of[l]].t.nparts++;
     }
     for (size_t i = 0; i < s->nsections && py->status == TB_OK; i++) {
@@ -223,20 +234,21 @@ static void find_sections(stack *s)
         t->layers = tb_py_alloc(py, t->nparts, sizeof *t->layers);
         t->nparts = 0;
     }
-    for (size_t l = 0; l < depth && py->status == TB_OK; l++) {
+    for (size_t l = 0; l < s->depth && py->status == TB_OK; l++) {
         tb_py_graph *t = &s->sections[s->section_of[l]].t;
         t->layers[t->nparts++] = l + 1;
     }
 }
 
-static void block_classes(stack *s)
+static void block_classes(tower *s)
 {
     tb_py *py = s->py;
     for (size_t i = 0; i < s->nsections && py->status == TB_OK; i++) {
         section_text *x = &s->sections[i];
         section_print(x);
-        x->name =
-            s->nsections == 1 ? "Block" : tb_py_printf(py, "Block%zu", i + 1);
+        x->name = s->nsections == 1
+                      ? tb_py_printf(py, "%sBlock", s->name)
+                      : tb_py_printf(py, "%sBlock%zu", s->name, i + 1);
         s->takes_l = s->takes_l || x->t.body_l || x->t.ctor_l;
     }
     for (size_t i = 0; i < s->nsections && py->status == TB_OK; i++) {
@@ -248,20 +260,24 @@ static void block_classes(stack *s)
 }
 
 /* One section: a comprehension. Several: the classes in runs. */
-static void layers_line(stack *s, tb_buf *out)
+static void layers_line(tower *s, tb_buf *out)
 {
     tb_py *py = s->py;
-    size_t depth = py->stack->sizes->s.depth, n = 0;
+    size_t n = 0;
+    const char *list =
+        tb_py_printf(py, "        %s.layers = nn.ModuleList(", s->self);
     if (s->nsections == 1) {
-        tb_buf_puts(out, "        self.layers = nn.ModuleList(Block");
-        tb_buf_puts(out, s->takes_l ? "(l) for l in range(1, N + 1))\n"
-                                    : "() for _ in range(N))\n");
+        tb_buf_printf(out, "%s%s", list, s->sections[0].name);
+        tb_buf_printf(out,
+                      s->takes_l ? "(l) for l in range(1, %s + 1))\n"
+                                 : "() for _ in range(%s))\n",
+                      s->count);
         return;
     }
-    const char **runs = tb_py_alloc(py, depth, sizeof *runs);
-    for (size_t l = 0, next; runs && l < depth; l = next) {
+    const char **runs = tb_py_alloc(py, s->depth, sizeof *runs);
+    for (size_t l = 0, next; runs && l < s->depth; l = next) {
         for (next = l + 1;
-             next < depth && s->section_of[next] == s->section_of[l];)
+             next < s->depth && s->section_of[next] == s->section_of[l];)
             next++;
         const char *name = s->sections[s->section_of[l]].name;
         runs[n++] = next - l == 1
@@ -270,22 +286,39 @@ static void layers_line(stack *s, tb_buf *out)
     }
     tb_buf_puts(out, "        blocks = [\n");
     tb_py_fill(out, 12, runs, n);
-    tb_buf_puts(out, "        ]\n        self.layers = nn.ModuleList(");
-    tb_buf_puts(out, s->takes_l
-                         ? "block(l) for l, block in enumerate(blocks, 1))\n"
-                         : "block() for block in blocks)\n");
+    const char *each = s->takes_l
+                           ? "block(l) for l, block in enumerate(blocks, 1)"
+                           : "block() for block in blocks";
+    bool wide = strlen(list) + strlen(each) >= TB_PY_COLUMNS;
+    tb_buf_printf(out,
+                  wide ? "        ]\n%s\n            %s\n        )\n"
+                       : "        ]\n%s%s)\n",
+                  list, each);
 }
 
 /* --- the model
  * ------------------------------------------------------------------ */
 
+static bool serves(const tb_py *py, const tb_section *s)
+{
+    const tb_sizes *sizes = py->stack->sizes;
+    bool both = sizes->s.stack == TB_STACKS_BOTH;
+    return tb_section_serves(py->stack->block, s, sizes, tb_sizes_top(sizes)) ||
+           (both &&
+            tb_section_serves(py->stack->block, s, sizes, TB_STACK_ENCODER));
+}
+
 static void model_doc(tb_py *py, tb_buf *out)
 {
     const tb_block *b = py->stack->block;
+    bool both = py->stack->sizes->s.stack == TB_STACKS_BOTH;
     int n = 0;
-    tb_buf_puts(out, "    \"\"\"Embedding, N blocks, head.");
+    tb_buf_puts(out, both ? "    \"\"\"Embedding, N blocks that read a source, "
+                            "M that read them, head."
+                          : "    \"\"\"Embedding, N blocks, head.");
     for (int i = 0; i < b->nsections; i++) {
-        if (b->sections[i].kind == TB_SECTION_BLOCK)
+        if (b->sections[i].kind == TB_SECTION_BLOCK ||
+            !serves(py, &b->sections[i]))
             continue;
         tb_buf_puts(out, n++ ? "\n" : "\n\n");
         doc_section(py, &b->sections[i], out);
@@ -293,22 +326,38 @@ static void model_doc(tb_py *py, tb_buf *out)
     tb_buf_puts(out, n ? "    \"\"\"\n" : "\"\"\"\n");
 }
 
-static void model_init(stack *s, tb_py_graph *stem, tb_py_graph *tail,
-                       tb_buf *out)
+static void tower_modules(tower *s, tb_buf *out)
 {
-    tb_buf_puts(out, "\n    def __init__(self):\n        super().__init__()\n");
-    tb_py_modules(stem, NULL, out);
+    if (!tb_streq(s->self, "self"))
+        tb_buf_printf(out, "        %s = nn.Module()\n", s->self);
+    tb_py_modules(&s->stem, NULL, out);
     layers_line(s, out);
-    tb_py_modules(tail, NULL, out);
-    tb_buf_puts(out, "        self.init_weights()\n");
-    tb_buf_puts(out, init_head);
-    tb_py_starts(stem, out);
-    tb_py_starts(tail, out);
-    tb_buf_puts(out, "        for block in self.layers:\n"
-                     "            block.init_weights()\n");
+    tb_py_modules(&s->end, NULL, out);
 }
 
-static void stem_lines(tb_py_graph *t, tb_buf *out)
+static void tower_starts(tower *s, tb_buf *out)
+{
+    tb_py_starts(&s->stem, out);
+    tb_py_starts(&s->end, out);
+    tb_buf_printf(out,
+                  "        for block in %s.layers:\n"
+                  "            block.init_weights()\n",
+                  s->self);
+}
+
+static void model_init(tower *towers, size_t n, tb_buf *out)
+{
+    tb_buf_puts(out, "\n    def __init__(self):\n        super().__init__()\n");
+    for (size_t i = 0; i < n; i++)
+        tower_modules(&towers[i], out);
+    tb_buf_puts(out, "        self.init_weights()\n");
+    tb_buf_puts(out, init_head);
+    for (size_t i = 0; i < n; i++)
+        tower_starts(&towers[i], out);
+}
+
+/* `tokens`: the argument that holds them. */
+static void stem_lines(tb_py_graph *t, const char *tokens, tb_buf *out)
 {
     const tb_graph *g = t->g;
     tb_py_body b;
@@ -320,7 +369,7 @@ static void stem_lines(tb_py_graph *t, tb_buf *out)
     if (t->py->status != TB_OK)
         return;
     for (int i = 0; i < g->ninputs; i++)
-        tb_py_body_bind(&b, "tokens", g->inputs[i]);
+        tb_py_body_bind(&b, tokens, g->inputs[i]);
     tb_py_body_run(&b);
     tb_py_body_settle(&b, g->outputs, g->noutputs);
 }
@@ -333,18 +382,19 @@ static int output_called(const tb_graph *g, const char *name)
     return g->outputs[i].node;
 }
 
-static void tail_lines(tb_py_graph *t, tb_buf *out)
+/* The lines of a final or the tail, which return its `what`. */
+static void end_lines(tb_py_graph *t, const char *what, tb_buf *out)
 {
     const tb_graph *g = t->g;
     tb_py_body b;
-    int logits = output_called(g, "logits");
-    tb_py_body_begin(&b, t, -1, &logits, 1, out);
+    int value = output_called(g, what);
+    tb_py_body_begin(&b, t, -1, &value, 1, out);
     for (int i = 0; i < g->ninputs && t->py->status == TB_OK; i++)
         tb_py_body_bind(&b, g->nodes[g->inputs[i]].name, g->inputs[i]);
     if (t->py->status != TB_OK)
         return;
     tb_py_body_run(&b);
-    tb_py_body_return(&b, &logits, 1);
+    tb_py_body_return(&b, &value, 1);
 }
 
 /* The loss of the tail's graph, with the model's call for its logits. */
@@ -353,10 +403,13 @@ static void loss_method(tb_py_graph *t, tb_buf *out)
     const tb_graph *g = t->g;
     tb_py_body b;
     int loss = output_called(g, "loss"), logits = output_called(g, "logits");
-    tb_buf_puts(out, "\n    def loss(self, tokens, targets):\n"
-                     "        \"\"\"Mean cross-entropy per token; a target -1 "
-                     "does not count.\"\"\"\n"
-                     "        logits = self(tokens)\n");
+    const char *source = t->stack == TB_STACK_CROSS ? "source, " : "";
+    tb_buf_printf(out,
+                  "\n    def loss(self, %stokens, targets):\n"
+                  "        \"\"\"Mean cross-entropy per token; a target -1 "
+                  "does not count.\"\"\"\n"
+                  "        logits = self(%stokens)\n",
+                  source, source);
     tb_py_body_begin(&b, t, -1, &loss, 1, out);
     if (t->py->status != TB_OK)
         return;
@@ -367,48 +420,103 @@ static void loss_method(tb_py_graph *t, tb_buf *out)
     tb_py_body_return(&b, &loss, 1);
 }
 
-static void model_class(stack *s, tb_buf *out)
+/* Up the stack, from its tokens to what its end gives. */
+static void tower_lines(tower *s, const char *tokens, const char *what,
+                        tb_buf *out)
 {
-    tb_py *py = s->py;
-    const tb_py_part *parts = py->stack->parts;
-    size_t depth = py->stack->sizes->s.depth;
-    tb_py_graph stem, tail;
-    size_t bottom[] = {0}, top[] = {depth + 1};
-    const char *names = streams(py, s->sections[0].t.g);
-    graph_begin(&stem, py, &parts[0]);
-    graph_begin(&tail, py, &parts[depth + 1]);
-    stem.layers = bottom;
-    tail.layers = top;
-    stem.nparts = tail.nparts = 1;
-    tail.before = &stem;
-    tb_buf_puts(out, "\n\nclass Model(nn.Module):\n");
-    model_doc(py, out);
-    model_init(s, &stem, &tail, out);
-    tb_buf_puts(out, "\n    def forward(self, tokens):\n"
-                     "        \"\"\"Logits [B, T, VOCAB] of tokens [B, T]."
-                     "\"\"\"\n");
-    stem_lines(&stem, out);
+    const tb_graph *g = s->sections[0].t.g;
+    stem_lines(&s->stem, tokens, out);
     tb_buf_printf(out,
-                  "        for block in self.layers:\n"
+                  "        for block in %s.layers:\n"
                   "            %s = block(%s)\n",
-                  names, names);
-    tail_lines(&tail, out);
-    loss_method(&tail, out);
+                  s->self, inputs(s->py, g, g->noutputs),
+                  inputs(s->py, g, g->ninputs));
+    end_lines(&s->end, what, out);
+}
+
+static void model_class(tower *towers, size_t n, tb_buf *out)
+{
+    tower *top = &towers[n - 1];
+    tb_buf_puts(out, "\n\nclass Model(nn.Module):\n");
+    model_doc(top->py, out);
+    model_init(towers, n, out);
+    if (n > 1) {
+        tb_buf_puts(out, "\n    def encode(self, source):\n"
+                         "        \"\"\"The memory [B, S, d] of source tokens "
+                         "[B, S].\"\"\"\n");
+        tower_lines(&towers[0], "source", "memory", out);
+        tb_buf_puts(out, "\n    def forward(self, source, tokens):\n"
+                         "        \"\"\"Logits [B, T, VOCAB] of tokens [B, T] "
+                         "after a source [B, S].\"\"\"\n"
+                         "        memory = self.encode(source)\n");
+    } else {
+        tb_buf_puts(out, "\n    def forward(self, tokens):\n"
+                         "        \"\"\"Logits [B, T, VOCAB] of tokens [B, T]."
+                         "\"\"\"\n");
+    }
+    tower_lines(top, "tokens", "logits", out);
+    loss_method(&top->end, out);
 }
 
 /* --- the file
  * ------------------------------------------------------------------- */
 
+/* Stem and end; their layers are [0] and one above the last. */
+static void tower_ends(tower *s, const tb_py_graph *before)
+{
+    tb_py *py = s->py;
+    tb_py_graph *ends[] = {&s->stem, &s->end};
+    const size_t at[] = {0, s->depth + 1};
+    for (size_t i = 0; i < TB_LEN(ends); i++) {
+        graph_begin(ends[i], py, s->which, s->parts, s->parts[at[i]].graph);
+        ends[i]->layers = tb_py_alloc(py, 1, sizeof *ends[i]->layers);
+        if (!ends[i]->layers)
+            return;
+        ends[i]->layers[0] = at[i];
+        ends[i]->nparts = 1;
+        ends[i]->self = s->self;
+        ends[i]->before = i ? &s->stem : before;
+    }
+    s->end.is_tail = s->which == tb_sizes_top(py->stack->sizes);
+}
+
+/* The stacks of the model in running order; their number. */
+static size_t make_towers(tb_py *py, tower towers[2])
+{
+    const tb_sizes *sizes = py->stack->sizes;
+    const tb_py_part *parts = py->stack->parts;
+    bool both = sizes->s.stack == TB_STACKS_BOTH;
+    size_t n = 0;
+    if (both)
+        towers[n++] = (tower){.which = TB_STACK_ENCODER,
+                              .self = "self.encoder",
+                              .name = "Encoder"};
+    towers[n++] = (tower){.which = tb_sizes_top(sizes),
+                          .self = both ? "self.decoder" : "self",
+                          .name = both ? "Decoder" : ""};
+    for (size_t i = 0; i < n && py->status == TB_OK; i++) {
+        tower *s = &towers[i];
+        s->py = py;
+        s->depth = tb_sizes_depth(sizes, s->which);
+        s->count = s->which == TB_STACK_CROSS ? "M" : "N";
+        s->parts = parts;
+        parts += s->depth + 2;
+        tower_ends(s, i ? &towers[i - 1].stem : NULL);
+        find_sections(s);
+    }
+    return n;
+}
+
 static void print(tb_py *py, tb_buf *out)
 {
-    stack s = {.py = py};
+    tower towers[2];
     tb_buf model;
     tb_buf_init(&model, py->ctx);
-    find_sections(&s);
+    size_t n = make_towers(py, towers);
+    for (size_t i = 0; i < n && py->status == TB_OK; i++)
+        block_classes(&towers[i]);
     if (py->status == TB_OK)
-        block_classes(&s);
-    if (py->status == TB_OK)
-        model_class(&s, &model);
+        model_class(towers, n, &model);
     if (py->status == TB_OK) {
         tb_py_head(py, out);
         tb_py_helpers(py, out);

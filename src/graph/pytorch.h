@@ -32,8 +32,10 @@ typedef struct tb_py_part {
 typedef struct tb_py_stack {
     const tb_block *block;
     const tb_sizes *sizes;
-    const tb_py_part *parts; /* [depth + 2]: stem, layers from 1, tail; layers
-                                of one section share a graph */
+    const tb_py_part *parts; /* in running order: stem, layers from 1, tail; of
+                                two stacks the encoder's stem, layers and final
+                                before them. Layers of one section share a
+                                graph */
 } tb_py_stack;
 
 /** tb_pytorch_print - the file, appended to `out`. TB_ERR_INPUT for an op

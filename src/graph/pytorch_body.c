@@ -17,11 +17,12 @@ static tb_py_text parameter(tb_py_body *b, int node)
 {
     const tb_graph *g = b->t->g;
     const char *name = g->params[g->nodes[node].param].name;
+    const char *self = tb_py_self(b->t, g->nodes[node].param);
     if (b->region >= 0)
         name = tb_py_below(name, g->regions[b->region].name);
     if (!name) /* an argument is held */
         return nothing;
-    return (tb_py_text){tb_py_path(b->py, "self", name, true), TB_PY_CALL};
+    return (tb_py_text){tb_py_path(b->py, self, name, true), TB_PY_CALL};
 }
 
 /* The module that owns a parameter; a linear may come as an argument. */
@@ -29,11 +30,12 @@ static const char *module(tb_py_body *b, int node)
 {
     const tb_graph *g = b->t->g;
     const char *name = g->params[g->nodes[node].param].name;
+    const char *self = tb_py_self(b->t, g->nodes[node].param);
     if (b->held[node] >= 0)
         return b->vars[b->held[node]].name;
     if (b->region >= 0)
         name = tb_py_below(name, g->regions[b->region].name);
-    return name ? tb_py_path(b->py, "self", tb_py_parent(b->py, name), false)
+    return name ? tb_py_path(b->py, self, tb_py_parent(b->py, name), false)
                 : "";
 }
 

@@ -47,12 +47,13 @@ typedef struct pen {
 /* k is known where a node stands; M is N in a single stack. */
 static void name(pen *p, const char *word)
 {
+    bool one = p->py->stack->sizes->s.stack != TB_STACKS_BOTH;
     if (tb_streq(word, "l"))
         tb_buf_puts(p->out, p->l);
     else if (tb_streq(word, "k"))
         tb_buf_printf(p->out, "%d", p->k);
     else
-        tb_buf_puts(p->out, tb_streq(word, "M") ? "N" : word);
+        tb_buf_puts(p->out, one && tb_streq(word, "M") ? "N" : word);
 }
 
 static void function(pen *p, const char *word)

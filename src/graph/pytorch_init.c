@@ -21,12 +21,19 @@ bool tb_py_has(const tb_py_graph *t, int param, const char *name)
     return tb_streq(owner_of(t, param), name);
 }
 
+const char *tb_py_self(const tb_py_graph *t, int param)
+{
+    return t->g->params[param].shared ? "self" : t->self;
+}
+
+/* Only what the whole model has once is met again. */
 static bool is_made(const tb_py_graph *t, int param)
 {
-    const tb_graph *g = t->before ? t->before->g : NULL;
-    for (int i = 0; g && i < g->nparams; i++)
-        if (tb_streq(g->params[i].name, t->g->params[param].name))
-            return true;
+    const tb_param *p = &t->g->params[param];
+    for (const tb_py_graph *b = t->before; p->shared && b; b = b->before)
+        for (int i = 0; i < b->g->nparams; i++)
+            if (tb_streq(b->g->params[i].name, p->name))
+                return true;
     return false;
 }
 
@@ -144,8 +151,7 @@ static const char *out_text(const tb_py_graph *t, int param)
     const tb_param *p = &t->g->params[param];
     tb_dim dim = t->g->nodes[p->node].dim;
     const tb_settings *s = &t->py->stack->sizes->s;
-    bool is_tail = t->layers[0] > s->depth;
-    if (is_tail && dim.per_d == 0 && p->shape.height == s->vocab)
+    if (t->is_tail && dim.per_d == 0 && p->shape.height == s->vocab)
         return "VOCAB";
     return tb_py_width(t->py, p->shape.height, dim);
 }
@@ -305,18 +311,18 @@ static const tb_py_region *region_called(const tb_py_graph *t, const char *name)
 }
 
 /* Names before each dot: sublayers, else bare modules that hold others. */
-static void make_spaces(tb_py_graph *t, const char *name, bool top, made *m,
-                        tb_buf *out)
+static void make_spaces(tb_py_graph *t, const char *self, const char *name,
+                        bool top, made *m, tb_buf *out)
 {
     for (const char *dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.')) {
         const char *space =
             tb_py_printf(t->py, "%.*s", (int)(dot - name), name);
         const tb_py_region *r = top ? region_called(t, space) : NULL;
-        if (find_made(m, space) >= 0)
+        const char *path = tb_py_path(t->py, self, space, false);
+        if (find_made(m, path) >= 0)
             continue;
-        m->names[m->n++] = space;
-        tb_buf_printf(out, "        %s = %s(%s)\n",
-                      tb_py_path(t->py, "self", space, false),
+        m->names[m->n++] = path;
+        tb_buf_printf(out, "        %s = %s(%s)\n", path,
                       r ? r->cls : "nn.Module", r && r->takes_l ? "l" : "");
         if (r && r->takes_l)
             t->ctor_l = true;
@@ -346,8 +352,10 @@ static void make_param(tb_py_graph *t, int i, const char *prefix, made *m,
     const char *rel = prefix ? tb_py_below(p->name, prefix) : p->name;
     bool bare = is_bare(t, i);
     const char *name = bare ? rel : tb_py_parent(t->py, rel);
+    const char *self = prefix ? "self" : tb_py_self(t, i);
+    const char *path = tb_py_path(t->py, self, name, bare);
     const tb_py_row *row = bare ? NULL : maker(t, i);
-    int at = find_made(m, name);
+    int at = find_made(m, path);
     if (at >= 0 && (bare || m->rows[at] != row)) {
         tb_py_fail(t->py, TB_FAIL(t->py->ctx, TB_ERR_INPUT,
                                   "export: two things are called %s", name));
@@ -355,13 +363,13 @@ static void make_param(tb_py_graph *t, int i, const char *prefix, made *m,
     }
     if (at >= 0)
         return;
-    make_spaces(t, name, !prefix, m, out);
+    make_spaces(t, self, name, !prefix, m, out);
     m->rows[m->n] = row;
-    m->names[m->n++] = name;
+    m->names[m->n++] = path;
     const char *make = bare               ? make_bare(t, i)
                        : row && row->make ? make_module(t, i, row)
                                           : "nn.Module()";
-    make_line(out, tb_py_path(t->py, "self", name, bare), make);
+    make_line(out, path, make);
 }
 
 void tb_py_modules(tb_py_graph *t, const char *name, tb_buf *out)
@@ -379,12 +387,12 @@ void tb_py_modules(tb_py_graph *t, const char *name, tb_buf *out)
         if (tb_py_has(t, i, name))
             make_param(t, i, name, &m, out);
         else if (!name)
-            make_spaces(t, tb_py_parent(t->py, g->params[i].name), true, &m,
-                        out);
+            make_spaces(t, tb_py_self(t, i),
+                        tb_py_parent(t->py, g->params[i].name), true, &m, out);
     }
     for (int i = 0; !name && i < g->nregions && t->py->status == TB_OK; i++)
-        make_spaces(t, tb_py_printf(t->py, "%s.", g->regions[i].name), true, &m,
-                    out);
+        make_spaces(t, t->self, tb_py_printf(t->py, "%s.", g->regions[i].name),
+                    true, &m, out);
 }
 
 /* --- init_weights
@@ -461,8 +469,14 @@ static void init_line(tb_buf *out, int indent, const char *call,
         return;
     }
     bool after = !plain && wide <= TB_PY_COLUMNS;
-    tb_buf_printf(out, "%*s%s%s%s\n", indent, "", call, after ? "  # " : "",
-                  after ? rule : "");
+    const char *open = strchr(call, '(');
+    if ((size_t)indent + strlen(call) > TB_PY_COLUMNS && open)
+        tb_buf_printf(out, "%*s%.*s(\n%*s%.*s\n%*s)\n", indent, "",
+                      (int)(open - call), call, indent + 4, "",
+                      (int)strlen(open) - 2, open + 1, indent, "");
+    else
+        tb_buf_printf(out, "%*s%s%s%s\n", indent, "", call, after ? "  # " : "",
+                      after ? rule : "");
 }
 
 /* Weights that start alike: one or two lines, or a loop. */
@@ -512,7 +526,7 @@ static void init_by_layer(tb_py_graph *t, int param, const char *weight,
 
 static const char *weight_of(tb_py_graph *t, int param)
 {
-    return tb_py_path(t->py, "self", t->g->params[param].name,
+    return tb_py_path(t->py, tb_py_self(t, param), t->g->params[param].name,
                       is_bare(t, param));
 }
 

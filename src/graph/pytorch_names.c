@@ -73,9 +73,9 @@ static const char *const attributes[] = {
 
 /* What methods read beside the block's own values. */
 static const char *const globals[] = {
-    "CONTEXT", "DROPOUT", "EPS",  "F",     "KV_HEADS", "N",   "VOCAB",
-    "abs",     "block",   "d",    "h",     "math",     "max", "mha",
-    "min",     "nn",      "self", "super", "torch",
+    "CONTEXT", "DROPOUT", "EPS",   "F",    "KV_HEADS", "M",     "N",
+    "VOCAB",   "abs",     "block", "d",    "h",        "math",  "max",
+    "mha",     "min",     "nn",    "self", "super",    "torch",
 };
 
 #define IS_ONE_OF(list, word) is_one_of(list, TB_LEN(list), word)

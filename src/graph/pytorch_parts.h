@@ -155,14 +155,22 @@ typedef struct tb_py_region {
 typedef struct tb_py_graph {
     tb_py *py;
     const tb_graph *g;
-    const tb_py_part *parts; /* of the layers of this graph: their starts */
-    size_t nparts, *layers;  /* their numbers, from 1; stem and tail: 0 */
+    tb_stack stack;          /* whose graph it is */
+    const char *self;        /* "self", of two stacks "self.encoder": where the
+                                class around it keeps what is not shared */
+    const tb_py_part *parts; /* of its stack: [0] is the stem */
+    size_t nparts, *layers;  /* the layers of this graph, from 1; the stem's 0;
+                                of a final or the tail one above the last */
+    bool is_tail;            /* has the head */
     int *consumer;           /* per param: first node that reads it, or -1 */
     tb_py_region *regions;
     const struct tb_py_graph *before; /* whose parameters are made already */
     bool ctor_l, body_l;              /* the class being printed reads l */
 } tb_py_graph;
 
+/** tb_py_self - what a parameter's path starts with in the class around the
+ * sublayers. */
+const char *tb_py_self(const tb_py_graph *t, int param);
 /** tb_py_has - does the class of sublayer `name` own this parameter? name
  * NULL: does the class around the sublayers? */
 bool tb_py_has(const tb_py_graph *t, int param, const char *name);

@@ -95,7 +95,8 @@ static const struct {
     const char *name, *cls, *text;
 } sublayers[] = {
     {"attn", "Attention", "attn(x) = o(mha(q(x), k(x), v(x)))"},
-    {"cross", "CrossAttention", "cross(x)"},
+    {"cross", "CrossAttention",
+     "cross(x) = o(mha(q(x), k(memory), v(memory)))"},
     {"ffn", "FeedForward", "ffn(x) = down(gelu(up(x)))"},
 };
 

@@ -146,16 +146,27 @@ static void sizes(tb_py *py, tb_buf *out)
     static const char *const flag[] = {"False", "True"};
     static const char *const positions[] = {"False", "True", "\"sinusoidal\"",
                                             "\"rope\""};
+    bool both = s->stack == TB_STACKS_BOTH;
+    tb_buf_printf(out, "\nN = %zu  # %sblocks\n", s->depth,
+                  both ? "encoder " : "");
+    if (both)
+        tb_buf_printf(out, "M = %zu  # decoder blocks\n", s->decoder_depth);
     tb_buf_printf(out,
-                  "\nN = %zu  # blocks\nd = %zu  # width\nh = %zu  # heads\n"
+                  "d = %zu  # width\nh = %zu  # heads\n"
                   "KV_HEADS = %zu\nVOCAB = %zu\nCONTEXT = %zu\nEPS = %s\n",
-                  s->depth, s->width, s->heads, s->kv_heads, s->vocab,
-                  s->context, tb_py_number(py, s->eps));
+                  s->width, s->heads, s->kv_heads, s->vocab, s->context,
+                  tb_py_number(py, s->eps));
     if (py->uses & TB_PY_USES_DROPOUT)
         tb_buf_printf(out, "DROPOUT = %s\n", tb_py_number(py, s->dropout));
+    tb_buf_puts(out, "\nSETTINGS = {\n");
+    if (s->stack != TB_STACKS_DECODER)
+        tb_buf_printf(out, "    \"kind\": \"%s\",\n", tb_stack_names[s->stack]);
+    tb_buf_puts(out, "    \"depth\": N,\n");
+    if (both)
+        tb_buf_puts(out, "    \"decoder_depth\": M,\n");
     tb_buf_printf(
         out,
-        "\nSETTINGS = {\n    \"depth\": N,\n    \"width\": d,\n"
+        "    \"width\": d,\n"
         "    \"heads\": h,\n    \"kv_heads\": KV_HEADS,\n    \"ffn\": %zu,\n"
         "    \"context\": CONTEXT,\n    \"vocab\": VOCAB,\n"
         "    \"norm\": \"%s\",\n    \"eps\": EPS,\n    \"bias\": %s,\n"

@@ -22,6 +22,7 @@ typedef struct set_row {
     size_t offset;
 } set_row;
 
+const char *const tb_stack_names[3] = {"decoder", "encoder", "encoder-decoder"};
 const char *const tb_positions_names[] = {"none", "learned", "sinusoidal",
                                           "rope"};
 

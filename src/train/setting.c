@@ -67,7 +67,6 @@ const tb_setting_row tb_setting_rows[] = {
 const size_t tb_setting_count = TB_LEN(tb_setting_rows);
 
 const char *const tb_dtype_names[2] = {"f32", "f64"};
-const char *const tb_stack_names[3] = {"decoder", "encoder", "encoder-decoder"};
 const char *const tb_origin_names[5] = {"default", "config", "model", "option",
                                         "text"};
 

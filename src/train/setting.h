@@ -34,7 +34,6 @@ extern const size_t tb_setting_count;
 
 extern const char *const tb_dtype_names[2];  /* by tb_dtype */
 extern const char *const tb_origin_names[5]; /* by tb_origin */
-extern const char *const tb_stack_names[3];  /* by tb_stacks */
 
 void *tb_setting_field(const tb_setting_row *r, tb_train_spec *s);
 const void *tb_setting_peek(const tb_setting_row *r, const tb_train_spec *s);

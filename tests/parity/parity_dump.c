@@ -4,7 +4,8 @@
  *   OUT.start   every parameter as it starts
  *   OUT.params  the same, all moved by noise, so that no gain is 1 and no
  *               scalar 0: a checkpoint
- *   OUT.ref     tokens, targets, logits, loss, and "grad/NAME" of each */
+ *   OUT.ref     tokens, targets, logits, loss, and "grad/NAME" of each; of two
+ *               stacks also the source, two tokens longer */
 #include "model/model.h"
 #include "tollbooth/checkpoint.h"
 
@@ -36,7 +37,7 @@ static bool set_size(dump *d, const char *key, const char *value)
         {"heads", &d->s.heads}, {"kv_heads", &d->s.kv_heads},
         {"ffn", &d->s.ffn},     {"context", &d->s.context},
         {"vocab", &d->s.vocab}, {"batch", &d->batch},
-        {"time", &d->time},
+        {"time", &d->time},     {"decoder_depth", &d->s.decoder_depth},
     };
     for (size_t i = 0; i < TB_LEN(rows); i++)
         if (tb_streq(rows[i].key, key)) {
@@ -52,10 +53,9 @@ static bool set_other(dump *d, const char *key, const char *value)
         const char *key;
         int *to;
     } rows[] = {
-        {"bias", &d->s.bias},
-        {"tied", &d->s.tied},
-        {"causal", &d->s.causal},
-        {"positions", &d->s.positions},
+        {"bias", &d->s.bias},     {"tied", &d->s.tied},
+        {"causal", &d->s.causal}, {"positions", &d->s.positions},
+        {"stack", &d->s.stack},
     };
     for (size_t i = 0; i < TB_LEN(rows); i++)
         if (tb_streq(rows[i].key, key)) {
@@ -137,19 +137,29 @@ static void nudge(dump *d, const tb_view *v)
     }
 }
 
+static bool has_source(const dump *d)
+{
+    return d->s.stack == TB_STACKS_BOTH;
+}
+
+static size_t source_time(const dump *d)
+{
+    return d->time + 2;
+}
+
 static tb_status draw(dump *d)
 {
-    size_t n = d->batch * d->time;
+    size_t n = d->batch * d->time, all = 2 * n + d->batch * source_time(d);
     tb_rng r = tb_rng_make(d->seed, "tokens");
-    d->ids = tb_alloc(d->ctx, 2 * n, sizeof *d->ids);
-    d->wide = tb_alloc(d->ctx, 2 * n, sizeof *d->wide);
+    d->ids = tb_alloc(d->ctx, all, sizeof *d->ids);
+    d->wide = tb_alloc(d->ctx, all, sizeof *d->wide);
     d->grads = tb_alloc(d->ctx, d->m->nelements, tb_dtype_size(d->m->dtype));
     if (!d->ids || !d->wide || !d->grads)
         return TB_ERR_MEMORY;
-    for (size_t i = 0; i < 2 * n; i++)
+    for (size_t i = 0; i < all; i++)
         d->ids[i] = (int32_t)tb_rng_below(r, i, d->m->sizes.s.vocab);
     d->ids[n + 1] = -1; /* a target that does not count */
-    for (size_t i = 0; i < 2 * n; i++)
+    for (size_t i = 0; i < all; i++)
         d->wide[i] = d->ids[i];
     return TB_OK;
 }
@@ -175,9 +185,12 @@ static tb_status compute(dump *d)
         tb_model_quiet(d->m);
     else
         tb_model_step(d->m, 1);
-    TB_TRY(tb_model_bind(d->m, d->batch, d->time, TB_PASS_BWD));
+    size_t n = d->batch * d->time;
+    TB_TRY(tb_model_bind_source(d->m, d->batch, d->time, source_time(d),
+                                TB_PASS_BWD));
     const tb_batch batch = {.tokens = d->ids,
-                            .targets = d->ids + d->batch * d->time};
+                            .targets = d->ids + n,
+                            .source = has_source(d) ? d->ids + 2 * n : NULL};
     TB_TRY(tb_model_forward(d->m, &batch, &d->loss));
     TB_TRY(tb_model_backward(d->m, &batch, d->grads));
     return tb_model_update(d->m, &batch);
@@ -192,6 +205,11 @@ static tb_status fill_ref(dump *d, tb_safetensors_writer *w)
                                      d->wide));
     TB_TRY(tb_safetensors_writer_add(w, "targets", TB_ELEM_F64, 2, dims, TB_F64,
                                      d->wide + d->batch * d->time));
+    const size_t source[2] = {d->batch, source_time(d)};
+    if (has_source(d))
+        TB_TRY(tb_safetensors_writer_add(w, "source", TB_ELEM_F64, 2, source,
+                                         TB_F64,
+                                         d->wide + 2 * d->batch * d->time));
     TB_TRY(tb_safetensors_writer_add(w, "loss", TB_ELEM_F64, 1, &one, TB_F64,
                                      &d->loss));
     TB_TRY(tb_safetensors_writer_add(w, "logits", tb_elem_of(type), 3, dims,
