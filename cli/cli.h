@@ -21,6 +21,7 @@ int cmd_lint(tb_ctx *ctx, int argc, char **argv);
 int cmd_picture(tb_ctx *ctx, int argc, char **argv);
 int cmd_score(tb_ctx *ctx, int argc, char **argv);
 int cmd_train(tb_ctx *ctx, int argc, char **argv);
+int cmd_translate(tb_ctx *ctx, int argc, char **argv);
 
 /** die - "tollbooth: <error text>" on stderr; the exit code of `s`. */
 int die(tb_ctx *ctx, tb_status s);

@@ -29,6 +29,8 @@ static const command commands[] = {
     {"compare", cmd_compare, "blocks on the same data and seeds, one report",
      true},
     {"generate", cmd_generate, "write text with a trained model", true},
+    {"translate", cmd_translate,
+     "lines of a source through a trained encoder and decoder", true},
     {"score", cmd_score, "loss and perplexity of a trained model on a text",
      true},
     {"bench", cmd_bench, "how fast this machine is, case by case", true},

@@ -28,6 +28,8 @@ void tb_json_end(tb_json *j); /* closes the innermost container */
 /* Values. Invalid UTF-8 in `s` is written as U+FFFD. */
 void tb_json_string(tb_json *j, const char *key,
                     const char *s); /* NULL: null */
+/** tb_json_bytes - a string that may hold NUL; s[n] is NUL, too. */
+void tb_json_bytes(tb_json *j, const char *key, const char *s, size_t n);
 void tb_json_number(tb_json *j, const char *key, double v);
 void tb_json_float(tb_json *j, const char *key, float v); /* shortest float */
 void tb_json_int(tb_json *j, const char *key, int64_t v);

@@ -207,7 +207,8 @@ tb_status tb_train(tb_ctx *ctx, const tb_block *block,
  *   label_smoothing val_fraction val_every val_windows save_every seed dtype
  *   tokenizer text source target            files
  *   tokens tokens_hash                      of the text; 64-bit, hexadecimal
- *   labels                                  of classify, in the order of classes
+ *   labels                                  of classify, in the order of
+ * classes
  *
  * Metadata of state.safetensors: tollbooth, step, seed, block, block_hash,
  * settings (the text of config.json), settings_hash, tokens_hash, and progress:
@@ -258,13 +259,48 @@ tb_status tb_lm_generate(tb_lm *m, const int32_t *prompt, size_t nprompt,
                          size_t n, const tb_sampling *s,
                          bool (*token)(void *user, int32_t id), void *user);
 
+/** tb_translation - what was said to one line. */
+typedef struct tb_translation {
+    size_t line; /* from 0 */
+    const int32_t *ids;
+    size_t count;
+    bool ended; /* false: the context was full before the end token came */
+} tb_translation;
+
+/** tb_lm_translate - a line of the target for each of n lines of a source, in
+ * their order, one callback each; `name` is theirs in messages. Greedy: the
+ * likeliest token every time, until the end token or the context is full. The
+ * translation of an empty line is empty. false from the callback stops.
+ * TB_ERR_INPUT for a model of another task, a character outside the vocabulary
+ * or a line too long for the context; TB_INTERRUPTED after tb_ctx_interrupt;
+ * TB_ERR_NONFINITE for logits that are. */
+tb_status tb_lm_translate(tb_lm *m, const char *name, const tb_span *lines,
+                          size_t n,
+                          bool (*line)(void *user, const tb_translation *t),
+                          void *user);
+
 typedef struct tb_score {
-    size_t tokens; /* predicted: all but the first */
-    double loss;   /* nats per token, mean over tokens */
+    size_t tokens; /* predicted: all but the first; mlm: those that are hidden;
+                      classify: lines; translate: those of the target and an
+                      end for each line */
+    double loss;   /* nats, mean over them */
     double perplexity;
+    bool has_accuracy; /* not of lm */
+    double accuracy;   /* share of them that the model thinks likeliest */
 } tb_score;
 
-/** tb_lm_score - loss over a whole text in windows of the context, each
+/** The file names of a task, NULL where it has none. */
+typedef struct tb_score_files {
+    const char *text, *source, *target;
+} tb_score_files;
+
+/** tb_lm_score_files - loss over whole files as the model's task reads them;
+ * `logits_npy` NULL or a file for the logits of every target, in order. What
+ * mlm hides is the same in every call. */
+tb_status tb_lm_score_files(tb_lm *m, const tb_score_files *given,
+                            const char *logits_npy, tb_score *out);
+
+/** tb_lm_score - of lm: loss over a whole text in windows of the context, each
  * starting blank; `logits_npy` NULL or a file for all logits [tokens, V]. */
 tb_status tb_lm_score(tb_lm *m, const int32_t *ids, size_t n,
                       const char *logits_npy, tb_score *out);

@@ -76,17 +76,19 @@ static size_t utf8_length(const unsigned char *s)
 static void put_control(tb_buf *b, char c)
 {
     static const char name[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
-    const char *p = strchr(name, c);
+    const char *p = c ? strchr(name, c) : NULL;
     if (p)
         tb_buf_printf(b, "\\%c", letter[p - name]);
     else
         tb_buf_printf(b, "\\u%04x", (unsigned)(unsigned char)c);
 }
 
-static void put_quoted(tb_buf *b, const char *s)
+/* s[n] is readable, so that a character cut off at the end is seen as such. */
+static void put_quoted_bytes(tb_buf *b, const char *s, size_t length)
 {
+    const char *end = s + length;
     tb_buf_putc(b, '"');
-    while (*s) {
+    while (s < end) {
         size_t n = utf8_length((const unsigned char *)s);
         if (n == 0)
             tb_buf_puts(b, "\xEF\xBF\xBD"); /* U+FFFD */
@@ -97,6 +99,11 @@ static void put_quoted(tb_buf *b, const char *s)
         s += n ? n : 1;
     }
     tb_buf_putc(b, '"');
+}
+
+static void put_quoted(tb_buf *b, const char *s)
+{
+    put_quoted_bytes(b, s, strlen(s));
 }
 
 /* --- structure ---------------------------------------------------------- */
@@ -178,6 +185,12 @@ void tb_json_string(tb_json *j, const char *key, const char *s)
     }
     begin_value(j, key, false);
     put_quoted(&j->text, s);
+}
+
+void tb_json_bytes(tb_json *j, const char *key, const char *s, size_t n)
+{
+    begin_value(j, key, false);
+    put_quoted_bytes(&j->text, s, n);
 }
 
 /* JSON has no nan and no inf: those become strings. Readers that know whole

@@ -36,7 +36,7 @@ static tb_status step(writer *w, int32_t *id)
     size_t time = bound_time(m, seen);
     tb_dtype dtype = m->model->dtype;
     const tb_batch b = {.tokens = w->window};
-    TB_TRY(tb_lm_bind(m, 1, time));
+    TB_TRY(tb_lm_bind(m, 1, time, 0));
     memset(w->window, 0, time * sizeof *w->window);
     memcpy(w->window, w->text + w->n - seen, seen * sizeof *w->window);
     TB_TRY(tb_quiet_forward(&m->quiet, &b, NULL));

@@ -87,15 +87,23 @@ void tb_lm_origin(const tb_lm *m, tb_origin *norm, tb_origin *eps)
     *eps = m->record.eps_from;
 }
 
-tb_status tb_lm_bind(tb_lm *m, size_t batch, size_t time)
+tb_status tb_lm_bind(tb_lm *m, size_t batch, size_t time, size_t source)
 {
-    if (m->batch == batch && m->time == time)
+    if (m->batch == batch && m->time == time && m->source == source)
         return TB_OK;
     m->batch = m->time = 0;
-    TB_TRY(tb_model_bind(m->model, batch, time, 0));
+    TB_TRY(
+        tb_model_bind_source(m->model, batch, time, source ? source : time, 0));
     m->batch = batch;
     m->time = time;
+    m->source = source;
     return TB_OK;
+}
+
+double tb_lm_logit(const tb_model *m, const void *logits, size_t i)
+{
+    return m->dtype == TB_F64 ? ((const double *)logits)[i]
+                              : (double)((const float *)logits)[i];
 }
 
 tb_status tb_lm_need_task(const tb_lm *m, const char *what, tb_task task)

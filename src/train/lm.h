@@ -14,11 +14,15 @@ struct tb_lm {
     tb_model *model; /* dropout 0 */
     tb_quiet quiet;
     size_t step;
-    size_t batch, time; /* of the binding; 0: none */
+    size_t batch, time, source; /* of the binding; 0: none */
 };
 
-/** tb_lm_bind - for forward passes of batch x time; keeps a fitting binding. */
-tb_status tb_lm_bind(tb_lm *m, size_t batch, size_t time);
+/** tb_lm_bind - for forward passes of batch x time, of sources of `source`
+ * tokens (0: there are none); keeps a fitting binding. */
+tb_status tb_lm_bind(tb_lm *m, size_t batch, size_t time, size_t source);
+
+/** tb_lm_logit - number i of logits of the model's type. */
+double tb_lm_logit(const tb_model *m, const void *logits, size_t i);
 
 /** tb_lm_need_task - TB_ERR_INPUT where the model was trained for another task
  * than `what` needs. */

@@ -33,7 +33,7 @@ static tb_status some(scorer *s, size_t at, size_t count, size_t rows,
     tb_lm *m = s->m;
     const tb_batch b = {.tokens = s->x, .targets = s->y};
     double loss;
-    TB_TRY(tb_lm_bind(m, rows, time));
+    TB_TRY(tb_lm_bind(m, rows, time, 0));
     fill(s, at, count, rows * time);
     TB_TRY(tb_quiet_forward(&m->quiet, &b, &loss));
     tb_mean_add(&s->mean, loss, count);
@@ -117,6 +117,7 @@ tb_status tb_lm_score(tb_lm *m, const int32_t *ids, size_t n,
     tb_free(m->ctx, s.y);
     double loss = tb_mean_of(&s.mean);
     if (status == TB_OK)
-        *out = (tb_score){s.targets, loss, tb_exp(loss)};
+        *out = (tb_score){
+            .tokens = s.targets, .loss = loss, .perplexity = tb_exp(loss)};
     return status;
 }

@@ -178,7 +178,7 @@ def json_train(t):
                   "*: normal(0.02)", rc=4).lines(),
             t.run("train", "pre-ln", "--source", "book.txt", "--target",
                   "book.txt", "--depth", "1", "--json", *TINY, "--context",
-                  "128", "--steps", "2", rc=0).lines(),
+                  "128", "--steps", "2", "--out", "pairs", rc=0).lines(),
             t.run("train", "pre-ln", "--stack", "encoder", "--text", "book.txt",
                   "--depth", "1", "--json", *TINY, "--context", "4", "--steps",
                   "9", rc=0).lines(),
@@ -188,8 +188,12 @@ def json_train(t):
     compare_with(t, "train: the first line", [r[0] for r in runs])
     compare_with(t, "train: a line per update", [x for r in runs for x in r[1:-1]])
     compare_with(t, "train: the last line", [r[-1] for r in runs])
-    score = t.run("score", "run", "--text", "book.txt", "--json", rc=0).json()
-    compare_with(t, "score", [score])
+    compare_with(t, "score", [
+        t.run("score", "run", "--text", "book.txt", "--json", rc=0).json(),
+        t.run("score", "pairs", "--source", "book.txt", "--target", "book.txt",
+              "--json", rc=0).json()])
+    compare_with(t, "translate", [t.run("translate", "pairs", "--text", "book.txt",
+                                        "--json", rc=0).json()])
 
 
 @test

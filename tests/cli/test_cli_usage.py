@@ -29,6 +29,7 @@ WORKS = {
                 "--one-warmup", *TINY],
     "generate": ["run", "--tokens", "3"],
     "score": ["run", "--text", "book.txt"],
+    "translate": ["mt", "--text", "ROMEO"],
     "bench": ["norm:4x8:fwd"],
     "blocks": [],
     "picture": ["batchnorm"],
@@ -41,6 +42,9 @@ def playground(t):
     t.write("book.txt", "ROMEO: " + story(500))
     t.run("train", "pre-ln", "--text", "book.txt", "--out", "run", "--depth",
           "1", "--steps", "3", *TINY, rc=0)
+    t.write("pair.txt", "ROMEO\nGo on.\n")
+    t.run("train", "pre-ln", "--source", "pair.txt", "--target", "pair.txt",
+          "--out", "mt", "--depth", "1", "--steps", "1", *TINY, rc=0)
 
 
 @test

@@ -94,6 +94,21 @@ TB_TEST(json_strings)
 #define FFFD "\xEF\xBF\xBD"
 
 /* RFC 3629: stray, overlong, surrogate, too large, cut off. */
+/* NUL is a character like any other where the length is given. */
+TB_TEST(json_bytes)
+{
+    tb_json *j;
+    TB_OKAY(T, tb_json_create(T->ctx, &j));
+    tb_json_array(j, NULL);
+    tb_json_bytes(j, NULL, "a\0b", 3);
+    tb_json_bytes(j, NULL, "", 0);
+    tb_json_bytes(j, NULL, "\xe5\x9c", 2);
+    tb_json_end(j);
+    TB_STR(T, tb_json_text(j),
+           "[\"a\\u0000b\",\"\",\"\xef\xbf\xbd\xef\xbf\xbd\"]");
+    tb_json_destroy(j);
+}
+
 TB_TEST(json_bad_utf8)
 {
     check_string(T, "a\x80z", "\"a" FFFD "z\"");
