@@ -98,8 +98,6 @@ typedef struct tb_op {
     bool alias; /* fwd is the identity on in[0]: out may share its storage */
     bool approximate; /* in some mode bwd is not the derivative of fwd: the
                          paper's rule, stated in the op's file */
-    bool draft; /* computes, but no block text can name it yet: tb_op_find and
-                   tb_op_norm pass over it */
     /* shape rule: false with *why set where the shapes cannot be meant; the
      * caller has checked min_in and max_in. Leaves: NULL, as fwd, bwd, tan */
     bool (*shape)(const tb_shape *in, int nin, const double *attr,
@@ -309,9 +307,6 @@ extern const tb_op *const tb_ops[];
 
 /** tb_op_find - by name, NULL if there is none. */
 const tb_op *tb_op_find(const char *name);
-
-/** tb_op_row - the same, drafts included. */
-const tb_op *tb_op_row(const char *name);
 
 /** tb_op_has_groups - may it norm parts of the width, TB_ATTR_NORM_GROUPS? */
 bool tb_op_has_groups(const tb_op *op);

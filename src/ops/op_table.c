@@ -6,18 +6,12 @@
 const tb_op *const tb_ops[] = {TB_OP_LIST(ROW) NULL};
 #undef ROW
 
-const tb_op *tb_op_row(const char *name)
+const tb_op *tb_op_find(const char *name)
 {
     for (size_t i = 0; tb_ops[i]; i++)
         if (tb_streq(tb_ops[i]->name, name))
             return tb_ops[i];
     return NULL;
-}
-
-const tb_op *tb_op_find(const char *name)
-{
-    const tb_op *op = tb_op_row(name);
-    return op && !op->draft ? op : NULL;
 }
 
 bool tb_op_has_groups(const tb_op *op)

@@ -135,7 +135,7 @@ static inline void bed_open_input(tb_test *T, bed *b, const variant *v, int i)
 static inline bool bed_open(tb_test *T, bed *b, const variant *v, tb_dtype type)
 {
     const char *why = "";
-    *b = (bed){.op = tb_op_row(v->op), .type = type};
+    *b = (bed){.op = tb_op_find(v->op), .type = type};
     b->data = b->op ? b->op->data : 0;
     b->c = (tb_opcall){.ctx = T->ctx,
                        .k = tb_kern_get(T->ctx, type),

@@ -1115,7 +1115,7 @@ TB_TEST(shapes_that_cannot_be_meant)
         const refusal *r = &refusals[i];
         const char *why = "";
         tb_shape out;
-        if (tb_op_row(r->op)->shape(r->in, r->nin, r->attr, &out, &why) ||
+        if (tb_op_find(r->op)->shape(r->in, r->nin, r->attr, &out, &why) ||
             !strstr(why, r->why))
             tb_test_fail(T, __FILE__, __LINE__, "%s, row %zu: \"%s\"", r->op, i,
                          why);

@@ -401,14 +401,13 @@ TB_TEST(table_rows_are_complete)
 {
     for (size_t i = 0; tb_ops[i]; i++) {
         const tb_op *op = tb_ops[i];
-        TB_CHECK(T, tb_op_row(op->name) == op);
-        TB_CHECK(T, tb_op_find(op->name) == (op->draft ? NULL : op));
+        TB_CHECK(T, tb_op_find(op->name) == op);
         TB_CHECK(T, op->symbol && op->symbol[0]);
         TB_CHECK(T, op->min_in <= op->max_in && op->max_in <= TB_OP_INPUTS);
         TB_CHECK(T, !op->fwd == !op->bwd && !op->fwd == !op->tan);
         TB_CHECK(T, !op->fwd == !op->shape);
         TB_CHECK(T, (op->lane == TB_LANE_TOLL) == (op->gain != NULL));
-        TB_CHECK(T, (op->gain && !op->draft) == !!tb_op_norm(op->name));
+        TB_CHECK(T, (op->gain != NULL) == !!tb_op_norm(op->name));
         TB_CHECK(T, (op->state & ~op->data) == 0);
         TB_CHECK(T, !op->update == !op->state);
         TB_CHECK(T, op->nattr + op->noption <= TB_OP_ATTRS);
@@ -467,7 +466,7 @@ TB_TEST(approximate_ops_say_so)
 {
     for (size_t i = 0; i < TB_LEN(variants); i++)
         if (variants[i].flags & V_APPROX)
-            TB_CHECK(T, tb_op_row(variants[i].op)->approximate);
+            TB_CHECK(T, tb_op_find(variants[i].op)->approximate);
 }
 
 /* --- central differences, in double ------------------------------------- */
