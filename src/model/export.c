@@ -62,12 +62,6 @@ tb_status tb_export_pytorch(tb_ctx *ctx, const tb_block *block,
     tb_buf out;
     *text = NULL;
     TB_TRY(tb_model_create(ctx, block, settings, TB_F32, &m));
-    if (m->sizes.s.stack == TB_STACKS_BOTH) {
-        tb_model_destroy(m);
-        return TB_FAIL(ctx, TB_ERR_INPUT,
-                       "pytorch: got an encoder and a decoder, wanted one "
-                       "stack: two cannot be printed yet");
-    }
     tb_arena_init(&a, ctx);
     tb_buf_init(&out, ctx);
     tb_status s = print(ctx, m, &a, &out);

@@ -128,10 +128,12 @@ def export_stacks(t):
     roles = "encoder: x = norm(x + F(x))\ndecoder: x = x + F(norm(x))\n" \
             "decoder final: x = norm(x)"
     t.run("export", "--to", "marian", roles, *both, rc=3)
-    for system in ("fairseq", "x-transformers", "pytorch"):
+    for system in ("fairseq", "x-transformers"):
         r = t.run("export", "--to", system, "pre-ln", *both, rc=3)
         t.has(r.err, "tollbooth: " + system + ": got ")
     t.run("export", "--to", "x-transformers", "pre-ln", "--stack", "encoder", rc=0)
+    t.has(t.run("export", "--to", "pytorch", roles, *both, rc=0).out,
+          "class EncoderBlock", "class DecoderBlock", "def encode(self, source)")
 
 
 alone(__name__)

@@ -273,9 +273,9 @@ ROLES = {
     "both-streams": (
         "encoder stem: y = norm(x)\nencoder: y = y + ffn(x); x = x + attn(y)\n"
         "encoder final: x = norm(x + y)\n"
-        "decoder stem: z = 2*x\n"
+        "decoder stem: z = norm(x)\n"
         "decoder block[l == 2]: z = norm(z + F(x)/l)\n"
-        "decoder: x = x + F(norm(x) + M*z)\nfinal: x = rmsnorm(x)",
+        "decoder: x = x + F(norm(x) + z/M)\nfinal: x = rmsnorm(x)",
         {**BOTH, "tied": 1, "bias": 0}),
     "both-no-embedding-of-its-own": (
         "x = x + F(norm(x))\ninit: encoder.*: normal(0.1)\n"
@@ -404,6 +404,8 @@ def parity(t, name, text, settings, dtype):
     loss = model.loss(*inputs, targets)
     loss.backward()
     bound = 1e-10 if dtype == "f64" else 1e-5
+    if settings.get("decoder_depth"):  # the bound is that of two blocks
+        bound *= (settings["depth"] + settings["decoder_depth"]) / 2
     largest = {}  # by layer: "layers.0", "embed", "final", ...
     for key in state:
         size = ours["grad/" + key].abs().max().item()
@@ -619,7 +621,7 @@ def comments(t):
 def refusals(t):
     for args, code, words in (
         ([], 2, "--to"),
-        (["--to", "marian"], 2, "pytorch"),
+        (["--to", "keras"], 2, "pytorch"),
         (["--to", "pytorch", "--heads", "5"], 2, "heads"),
         (["--to", "pytorch", "--norm", "groupnorm"], 2, "norm"),
     ):
