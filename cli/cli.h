@@ -40,6 +40,10 @@ int print_json(tb_ctx *ctx, tb_json *j, int code);
  * there is none. */
 tb_terminal terminal_of(bool ascii);
 
+/** line_columns - columns that lines may be broken to fit into; 0: leave them
+ * whole, they go to a file or a program. */
+size_t line_columns(void);
+
 /** stderr_is_terminal - true if a progress line may be rewritten. */
 bool stderr_is_terminal(void);
 

@@ -136,7 +136,7 @@ static tb_status show(job *w, const tb_lint *l, const tb_block *b,
         tb_lint_json(l, w->json, true, name);
         return TB_OK;
     }
-    tb_status s = tb_lint_text(l, name, &text);
+    tb_status s = tb_lint_text(l, name, line_columns(), &text);
     if (s == TB_OK) {
         fputs(text, stdout);
         tb_text_free(w->ctx, text);

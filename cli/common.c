@@ -62,6 +62,12 @@ tb_terminal terminal_of(bool ascii)
     return t;
 }
 
+size_t line_columns(void)
+{
+    bool narrow = getenv("COLUMNS") || isatty(STDOUT_FILENO);
+    return narrow ? (size_t)terminal_of(false).width : 0;
+}
+
 bool stderr_is_terminal(void)
 {
     const char *term = getenv("TERM");

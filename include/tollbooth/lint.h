@@ -56,9 +56,10 @@ int tb_lint_worst(const tb_lint *l);
 void tb_lint_json(const tb_lint *l, tb_json *j, bool named, const char *block);
 
 /** tb_lint_text - as compilers print: "file:1:9: warn code: message", the line
- * with a caret, "fix:" and "source:". `file` may be NULL. Freed with
- * tb_text_free. */
-tb_status tb_lint_text(const tb_lint *l, const char *file, char **out);
+ * with a caret, "fix:" and "source:"; broken to fit into `columns`, 0: not at
+ * all. `file` may be NULL. Freed with tb_text_free. */
+tb_status tb_lint_text(const tb_lint *l, const char *file, size_t columns,
+                       char **out);
 
 const char *tb_lint_level_name(tb_lint_level level);
 

@@ -4,8 +4,9 @@
 #include "equation/lexer.h"
 
 enum {
-    WINDOW = 72, /* code points of the line that are shown */
-    LEAD = 40,   /* of them before the caret, in a long line */
+    WINDOW = 72, /* code points of the line that are shown, at most */
+    NARROW = 20, /* and at least */
+    AROUND = 10, /* columns that are not of the line: indent and dots */
     LINE_CHARS = 4 * WINDOW + 16,
     MESSAGE_CHARS = 512,
     NAME_CHARS = 120
@@ -79,11 +80,11 @@ static const char *find_line(const char *s, size_t n, int line, size_t *length)
     return s;
 }
 
-/* "    line\n    caret" around the position. */
+/* "    line\n    caret" around the position, `window` of a long line. */
 static void put_line(char out[LINE_CHARS + WINDOW], const char *line, size_t n,
-                     int column)
+                     int column, int window)
 {
-    int first = column > WINDOW - 12 ? column - LEAD : 1;
+    int first = column > window - window / 6 ? column - window * 5 / 9 : 1;
     size_t used = 0, length;
     char skipped[4];
     int c = 1;
@@ -91,7 +92,7 @@ static void put_line(char out[LINE_CHARS + WINDOW], const char *line, size_t n,
         (void)put_visible(skipped, line, n, &length);
     if (first > 1)
         used += tb_format(out + used, 4, "...");
-    for (; c < first + WINDOW && n; c++, line += length, n -= length)
+    for (; c < first + window && n; c++, line += length, n -= length)
         used += put_visible(out + used, line, n, &length);
     if (n)
         used += tb_format(out + used, 4, "...");
@@ -115,20 +116,23 @@ tb_status tb_source_fail(tb_ctx *ctx, const char *name, const char *source,
         return TB_FAIL(ctx, TB_ERR_PARSE, "%s%s%s", head, name ? " " : "",
                        message);
     const char *line = find_line(source, n, pos.line, &length);
-    put_line(shown, line, length, pos.column);
+    put_line(shown, line, length, pos.column, WINDOW);
     return TB_FAIL(ctx, TB_ERR_PARSE, "%s%d:%d: %s\n    %s", head, pos.line,
                    pos.column, message, shown);
 }
 
-void tb_block_caret(const tb_block *b, tb_pos pos, tb_buf *out)
+void tb_block_caret(const tb_block *b, tb_pos pos, size_t columns, tb_buf *out)
 {
     char shown[LINE_CHARS + WINDOW];
     size_t length;
+    int window =
+        columns && columns < WINDOW + AROUND ? (int)columns - AROUND : WINDOW;
     if (pos.line <= 0 || !b->source)
         return;
     const char *line =
         find_line(b->source, strlen(b->source), pos.line, &length);
-    put_line(shown, line, length, pos.column);
+    put_line(shown, line, length, pos.column,
+             window < NARROW ? NARROW : window);
     tb_buf_printf(out, "    %s\n", shown);
 }
 

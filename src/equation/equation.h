@@ -139,8 +139,9 @@ tb_status tb_block_fail(tb_ctx *ctx, const tb_block *b, tb_pos pos,
                         const char *fmt, ...) TB_PRINTF(4, 5);
 
 /** tb_block_caret - the line of a position and a caret under it, two indented
- * lines; nothing where there is no position. */
-void tb_block_caret(const tb_block *b, tb_pos pos, tb_buf *out);
+ * lines; of a long line what fits into `columns` (0: 82); nothing where there
+ * is no position. */
+void tb_block_caret(const tb_block *b, tb_pos pos, size_t columns, tb_buf *out);
 
 /** tb_block_print - the canonical text: parse(print(b)) prints the same. */
 void tb_block_print(const tb_block *b, tb_buf *out);

@@ -350,27 +350,50 @@ void tb_lint_json(const tb_lint *L, tb_json *j, bool named, const char *block)
     }
 }
 
-static void print(const tb_lint *L, const tb_finding *f, const char *file,
-                  tb_buf *out)
+/* Words as they fit into `columns`, indented from the second line on. */
+static void put_words(tb_buf *out, const char *text, size_t columns)
 {
-    if (file)
-        tb_buf_printf(out, "%s:", file);
-    tb_buf_printf(out, "%d:%d: %s %s: %s\n", f->line, f->column,
-                  tb_lint_level_name(f->level), f->code, f->message);
-    tb_block_caret(L->b, (tb_pos){f->line, f->column}, out);
-    if (f->fix)
-        tb_buf_printf(out, "    fix: %s\n", f->fix);
-    if (f->source)
-        tb_buf_printf(out, "    source: %s\n", f->source);
+    size_t at = 0, n;
+    for (bool first = true; *(text += strspn(text, " ")); first = false) {
+        n = strcspn(text, " ");
+        bool wrap = !first && columns && at + 1 + n > columns;
+        tb_buf_puts(out, wrap ? "\n    " : first ? "" : " ");
+        tb_buf_put(out, text, n);
+        at = wrap ? 4 + n : at + n + !first;
+        text += n;
+    }
+    tb_buf_putc(out, '\n');
 }
 
-tb_status tb_lint_text(const tb_lint *L, const char *file, char **out)
+static void print(const tb_lint *L, const tb_finding *f, const char *file,
+                  size_t columns, tb_buf *out)
+{
+    tb_buf line;
+    tb_buf_init(&line, L->ctx);
+    if (file)
+        tb_buf_printf(&line, "%s:", file);
+    tb_buf_printf(&line, "%d:%d: %s %s: %s", f->line, f->column,
+                  tb_lint_level_name(f->level), f->code, f->message);
+    put_words(out, tb_buf_str(&line), columns);
+    out->failed |= line.failed;
+    tb_buf_clear(&line);
+    tb_block_caret(L->b, (tb_pos){f->line, f->column}, columns, out);
+    const char *const notes[][2] = {{"fix", f->fix}, {"source", f->source}};
+    for (size_t i = 0; i < TB_LEN(notes); i++)
+        if (notes[i][1]) {
+            tb_buf_printf(out, "    %s: ", notes[i][0]);
+            put_words(out, notes[i][1], columns > 12 ? columns - 12 : columns);
+        }
+}
+
+tb_status tb_lint_text(const tb_lint *L, const char *file, size_t columns,
+                       char **out)
 {
     tb_buf b;
     *out = NULL;
     tb_buf_init(&b, L->ctx);
     for (int i = 0; i < L->n; i++)
-        print(L, &L->found[i], file, &b);
+        print(L, &L->found[i], file, columns, &b);
     tb_status s = tb_buf_status(&b);
     if (s == TB_OK)
         *out = tb_alloc(L->ctx, b.len + 1, 1);

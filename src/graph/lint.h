@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Inside lint: what the checks read. lint.c runs them, lint_table.c lists
- * them, lint_look.c looks at one graph, lint_lane.c, lint_norm.c,
- * lint_scale.c and lint_names.c are the checks. */
+ * them, lint_look.c looks at one graph; lint_lane.c, lint_norm.c,
+ * lint_stacks.c, lint_scale.c and lint_names.c are the checks. */
 #ifndef TB_GRAPH_LINT_H
 #define TB_GRAPH_LINT_H
 
@@ -137,6 +137,10 @@ bool lint_is_entry(const lint_graph *g, int node);
 bool lint_any_norm(const lint_graph *g);
 
 bool lint_normed_off_lane(const lint_graph *g);
+/** lint_starts_small - do the branches start smaller than they may? */
+bool lint_starts_small(const lint_graph *g);
+/** lint_ends_normed - does x leave through a norm? */
+bool lint_ends_normed(const lint_graph *g);
 
 /* checks */
 tb_status lint_batch_causal(tb_lint *L, const lint_graph *g);
@@ -183,6 +187,12 @@ tb_status lint_dead_lane(tb_lint *L, const lint_graph *g);
 tb_status lint_zero_start(tb_lint *L, const lint_graph *g);
 tb_status lint_rezero_norm(tb_lint *L, const lint_graph *g);
 tb_status lint_uneven_gate(tb_lint *L, const lint_graph *g);
+
+tb_status lint_memory_unread(tb_lint *L, const lint_graph *g);
+tb_status lint_memory_normed_twice(tb_lint *L, const lint_graph *g);
+tb_status lint_roles_differ(tb_lint *L, const lint_graph *g);
+tb_status lint_pre_ln_deep(tb_lint *L, const lint_graph *g);
+tb_status lint_parallel(tb_lint *L, const lint_graph *g);
 
 tb_status lint_unused_name(tb_lint *L, const lint_graph *g);
 tb_status lint_unused_parameter(tb_lint *L, const lint_graph *g);

@@ -161,13 +161,19 @@ tb_status lint_no_final_norm(tb_lint *L, const lint_graph *unused)
     (void)unused;
     bool grows = g->info.kind == TB_LANE_KIND_CLEAN ||
                  g->info.kind == TB_LANE_KIND_SCALED;
-    if (grows && lint_normed_off_lane(g) && !lint_any_norm(&L->at->tail))
-        lint_found(L, top_pos(g));
+    if (!grows || !lint_normed_off_lane(g) || lint_any_norm(&L->at->tail))
+        return TB_OK;
+    if (L->nstacks > 1 && L->at->which == TB_STACK_ENCODER)
+        return lint_said(L, top_pos(g), TB_LINT_WARN,
+                         "the norms stand on the branches only and none "
+                         "follows the encoder's last block: the decoder reads "
+                         "a memory that grows with depth");
+    lint_found(L, top_pos(g));
     return TB_OK;
 }
 
 /* Do the branches of a kind start as large as they may? */
-static bool starts_small(const lint_graph *g)
+bool lint_starts_small(const lint_graph *g)
 {
     for (int i = 0; i < g->g->nregions; i++) {
         const lint_use *u = &g->use[i];
@@ -188,7 +194,8 @@ tb_status lint_unbounded_stream(tb_lint *L, const lint_graph *unused)
     const lint_graph *g = last_kind(L);
     (void)unused;
     if (g->info.kind == TB_LANE_KIND_CLEAN && g->g->nregions &&
-        !lint_any_norm(g) && !lint_any_norm(&L->at->tail) && !starts_small(g))
+        !lint_any_norm(g) && !lint_any_norm(&L->at->tail) &&
+        !lint_starts_small(g))
         lint_found(L, top_pos(g));
     return TB_OK;
 }
@@ -205,7 +212,7 @@ static int norm_of_entry(const lint_graph *g, bool on_lane)
     return -1;
 }
 
-static bool ends_normed(const lint_graph *g)
+bool lint_ends_normed(const lint_graph *g)
 {
     return lint_is_norm(g, lint_below(g, g->top));
 }
@@ -214,7 +221,7 @@ tb_status lint_two_norms(tb_lint *L, const lint_graph *unused)
 {
     int norm = norm_of_entry(&L->at->tail, true);
     (void)unused;
-    if (norm >= 0 && ends_normed(last_kind(L)))
+    if (norm >= 0 && lint_ends_normed(last_kind(L)))
         lint_found(L, lint_pos(&L->at->tail, norm));
     return TB_OK;
 }
@@ -247,7 +254,8 @@ tb_status lint_double_norm(tb_lint *L, const lint_graph *g)
     int norm = g->first ? norm_of_entry(g, true) : -1;
     const lint_graph *below =
         g->below < 0 ? &L->at->stem : &L->at->kinds[g->below];
-    if (norm >= 0 && (ends_normed(below) || (g->repeats && ends_normed(g))))
+    if (norm >= 0 &&
+        (lint_ends_normed(below) || (g->repeats && lint_ends_normed(g))))
         lint_found(L, lint_pos(g, norm));
     return TB_OK;
 }
@@ -256,7 +264,7 @@ tb_status lint_stem_then_norm(tb_lint *L, const lint_graph *unused)
 {
     int norm = norm_of_entry(&L->at->kinds[0], false);
     (void)unused;
-    if (norm >= 0 && ends_normed(&L->at->stem))
+    if (norm >= 0 && lint_ends_normed(&L->at->stem))
         lint_found(L, lint_pos(&L->at->kinds[0], norm));
     return TB_OK;
 }
@@ -339,7 +347,7 @@ tb_status lint_branch_not_added(tb_lint *L, const lint_graph *g)
  * branches, norms on them. */
 static bool is_plain_post(const lint_graph *g)
 {
-    if (!g->info.tolls || starts_small(g))
+    if (!g->info.tolls || lint_starts_small(g))
         return false;
     for (int i = 0; i < g->g->nregions; i++) {
         const lint_use *u = &g->use[i];

@@ -304,51 +304,84 @@ tb_status lint_shadowed_stream(tb_lint *L, const lint_graph *unused)
 
 /* --- settings and sections ----------------------------------------------- */
 
+/* Does this call, or some part of the model, read the setting? */
+typedef bool (*call_fn)(const tb_lint *L, const tb_expr *e, const char *key);
 typedef bool (*used_fn)(const tb_lint *L);
 
-static bool any_call(const tb_expr *e, bool (*fn)(const tb_expr *))
+static bool any_call(const tb_lint *L, const tb_expr *e, call_fn fn,
+                     const char *key)
 {
-    if (e->kind == TB_EXPR_CALL && fn(e))
+    if (e->kind == TB_EXPR_CALL && fn(L, e, key))
         return true;
     for (int i = 0; i < e->nargs; i++)
-        if (any_call(e->args[i].value, fn))
+        if (any_call(L, e->args[i].value, fn, key))
             return true;
     return false;
 }
 
-static bool text_calls(const tb_block *b, bool (*fn)(const tb_expr *))
+static bool text_calls(const tb_lint *L, call_fn fn, const char *key)
 {
+    const tb_block *b = L->b;
     for (int i = 0; i < b->nsections; i++)
         for (int j = 0; j < b->sections[i].nstmts; j++)
-            if (any_call(b->sections[i].stmts[j].value, fn))
+            if (any_call(L, b->sections[i].stmts[j].value, fn, key))
                 return true;
     for (int i = 0; i < b->ndefs; i++)
-        if (any_call(b->defs[i].body, fn))
+        if (any_call(L, b->defs[i].body, fn, key))
             return true;
     return false;
 }
 
-static bool is_plain_norm(const tb_expr *e)
+static bool says_itself(const tb_expr *e, const char *key)
 {
+    for (int i = 0; i < e->nargs; i++)
+        if (tb_streq(e->args[i].key, key))
+            return true;
+    return false;
+}
+
+static bool is_plain_norm(const tb_lint *L, const tb_expr *e, const char *key)
+{
+    (void)L;
+    (void)key;
     return tb_streq(e->name, "norm");
 }
 
-static bool takes_eps(const tb_expr *e)
+/* A norm of a kind that has such a thing, and is not told by its call. */
+static bool takes(const tb_lint *L, const tb_expr *e, const char *key)
 {
-    for (int i = 0; i < e->nargs; i++)
-        if (tb_streq(e->args[i].key, "eps"))
-            return false;
-    return tb_callable_find(e->name) == TB_CALLABLE_NORM;
+    if (tb_callable_find(e->name) != TB_CALLABLE_NORM || says_itself(e, key))
+        return false;
+    bool plain = tb_streq(e->name, "norm");
+    const tb_op *op = tb_op_norm(plain ? L->sizes.s.norm : e->name);
+    for (int i = 0; op && i < op->nattr + op->noption; i++)
+        if (tb_streq(op->attr_name[i], key))
+            return true;
+    return false;
 }
 
-static bool uses_norm(const tb_lint *L)
+static bool takes_base(const tb_lint *L, const tb_expr *e, const char *key)
 {
-    return text_calls(L->b, is_plain_norm);
+    (void)L;
+    (void)key;
+    return tb_streq(e->name, "rope") && !says_itself(e, "base");
 }
 
-static bool uses_eps(const tb_lint *L)
+/* `positions = rope` turns queries and keys of the attn that is built in. */
+static bool turns_positions(const tb_lint *L)
 {
-    return text_calls(L->b, takes_eps);
+    return L->sizes.s.positions == TB_POSITIONS_ROPE &&
+           !tb_def_find(L->b, "attn");
+}
+
+static bool uses_base(const tb_lint *L)
+{
+    return turns_positions(L) || text_calls(L, takes_base, NULL);
+}
+
+static bool uses_positions(const tb_lint *L)
+{
+    return L->sizes.s.positions != TB_POSITIONS_ROPE || turns_positions(L);
 }
 
 static bool uses_heads(const tb_lint *L)
@@ -373,18 +406,27 @@ tb_status lint_unused_setting(tb_lint *L, const lint_graph *unused)
 {
     static const struct {
         const char *key;
+        call_fn read; /* by some call of the text, or */
         used_fn used;
-    } rows[] = {{"norm", uses_norm},
-                {"eps", uses_eps},
-                {"heads", uses_heads},
-                {"kv_heads", uses_heads},
-                {"ffn", uses_ffn}};
+    } rows[] = {{"norm", is_plain_norm, NULL},
+                {"eps", takes, NULL},
+                {"eps_mode", takes, NULL},
+                {"variance", takes, NULL},
+                {"heads", NULL, uses_heads},
+                {"kv_heads", NULL, uses_heads},
+                {"ffn", NULL, uses_ffn},
+                {"rope_base", NULL, uses_base},
+                {"positions", NULL, uses_positions}};
     (void)unused;
     for (int i = 0; i < L->b->nsettings; i++)
-        for (size_t j = 0; j < TB_LEN(rows); j++)
-            if (tb_streq(L->b->settings[i].key, rows[j].key) &&
-                !rows[j].used(L))
+        for (size_t j = 0; j < TB_LEN(rows); j++) {
+            const char *key = L->b->settings[i].key;
+            if (!tb_streq(key, rows[j].key))
+                continue;
+            if (!(rows[j].read ? text_calls(L, rows[j].read, key)
+                               : rows[j].used(L)))
                 lint_found(L, L->b->settings[i].pos);
+        }
     return TB_OK;
 }
 

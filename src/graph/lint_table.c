@@ -126,6 +126,41 @@ const lint_row lint_rows[] = {
       "arXiv:2002.04745; pytorch/pytorch #55270"},
      LINT_STACK,
      lint_post_ln_deep},
+    {{"pre-ln-deep", TB_LINT_NOTE,
+      "24 or more pre-norm blocks whose branches start at full size",
+      "init: attn.o, ffn.down: normal(0.02/sqrt(2*N)), or see lns, sandwich; "
+      "flow measures it",
+      "arXiv:2502.05795; karpathy/nanoGPT #278"},
+     LINT_STACK,
+     lint_pre_ln_deep},
+    {{"parallel-branches", TB_LINT_NOTE,
+      "sublayers read the same x, beside each other and not one after the "
+      "other: the second does not see what the first adds",
+      "one after the other: x = x + attn(norm(x)), then x = x + ffn(norm(x))",
+      "arXiv:2204.06745; Lightning-AI/litgpt #892"},
+     LINT_LAYER,
+     lint_parallel},
+
+    /* an encoder under a decoder */
+    {{"memory-unread", TB_LINT_WARN,
+      "nothing in the decoder reads memory: it is trained as if there were no "
+      "encoder",
+      "x = x + cross(norm(x)) between attn and ffn, or F",
+      "arXiv:1706.03762; ml-explore/mlx #3382"},
+     LINT_STACK,
+     lint_memory_unread},
+    {{"memory-normed-twice", TB_LINT_WARN,
+      "the encoder's output is normed and this norms it again",
+      "read memory as it is, or drop the encoder's final:",
+      "pytorch/pytorch #24930"},
+     LINT_LAYER,
+     lint_memory_normed_twice},
+    {{"roles-differ", TB_LINT_NOTE,
+      "encoder and decoder have their norms in different places",
+      "one block: section for both, if that is not meant",
+      "OpenNMT/OpenNMT-py #1952; LiyuanLucasLiu/Transformer-Clinic #9"},
+     LINT_STACK,
+     lint_roles_differ},
 
     /* the norms themselves */
     {{"eps-zero", TB_LINT_NOTE,

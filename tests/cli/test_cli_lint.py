@@ -166,10 +166,27 @@ def lint_reports(t):
             text = f.read()
         wanted = re.search("^# lint: (.*)$", text, re.M).group(1).split()
         depth = re.search("^# depth: (.*)$", text, re.M)
-        got = codes(t, path, *(["--depth", depth.group(1)] if depth else []))
+        stack = re.search("^# stack: (.*)$", text, re.M)
+        got = codes(t, path, *(["--depth", depth.group(1)] if depth else []),
+                    *(["--stack", stack.group(1)] if stack else []))
         t.eq(sorted(set(got)), sorted(wanted), name)
         t.has(docs, "`%s` | %s |" % (name[:-6], ", ".join(
             "`%s`" % c for c in wanted)))
+
+
+@test
+def lint_fits_the_columns(t):
+    long = "; ".join("y%d = x + %d*x" % (i, i) for i in range(9)) + "; x = norm(x); " \
+           "x = x + F(x)"
+    for columns in (40, 60, 100):
+        r = t.run("lint", long, rc=0, env={"COLUMNS": str(columns)})
+        for line in r.out.splitlines():
+            t.ok(len(line) <= columns or " " not in line.strip(), columns, line)
+        lines = r.out.splitlines()
+        for i, line in enumerate(lines):
+            if line.strip() == "^":  # it stands under what is meant
+                at, under = line.index("^"), lines[i - 1]
+                t.ok(under[at] in "yx+n" and under[at - 1] in " .", under, line)
 
 
 @test

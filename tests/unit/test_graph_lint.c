@@ -11,12 +11,14 @@
 #include <stdlib.h>
 
 /* " code code" of a text, in order of place; its error if it has none. */
-static void codes_of(tb_test *T, const char *what, size_t depth, tb_buf *out)
+static void codes_in(tb_test *T, const char *what, size_t depth, int stack,
+                     tb_buf *out)
 {
     tb_settings s = TB_SETTINGS_UNSET;
     tb_block *b = NULL;
     tb_lint *l = NULL;
     s.depth = depth;
+    s.stack = stack;
     tb_status status = tb_block_load(T->ctx, what, &b);
     if (status == TB_OK)
         status = tb_lint_create(T->ctx, b, &s, &l);
@@ -28,6 +30,11 @@ static void codes_of(tb_test *T, const char *what, size_t depth, tb_buf *out)
     tb_lint_destroy(l);
     if (b)
         tb_block_destroy(T->ctx, b);
+}
+
+static void codes_of(tb_test *T, const char *what, size_t depth, tb_buf *out)
+{
+    codes_in(T, what, depth, TB_STACKS_DECODER, out);
 }
 
 static bool has_word(const char *text, const char *word)
@@ -126,6 +133,14 @@ static const struct {
      "x = x + F(x)\ninit: attn.o, ffn.down: xavier(N^-0.5)", 0},
     {"post-ln-deep", "x = norm(x + F(x))", "x = norm((2*N)^0.25*x + F(x))", 24},
     {"post-ln-deep", "x = norm(x + F(x))", "x = x + F(norm(x))", 24},
+    {"pre-ln-deep", "x = x + F(norm(x))", "x = norm(x + F(x))", 24},
+    {"pre-ln-deep", "x = x + F(norm(x))", "x = x + F(norm(x)/sqrt(l))", 24},
+    {"pre-ln-deep", "x = x + F(norm(x))",
+     "x = x + F(norm(x))\ninit: attn.o, ffn.down: normal(0.02/sqrt(2*N))", 24},
+    {"parallel-branches", "x = x + attn(norm(x)) + ffn(norm(x))",
+     "x = x + attn(norm(x)); x = x + ffn(norm(x))", 0},
+    {"parallel-branches", "x = x + attn(x) + ffn(x)",
+     "n = norm(x); x = x + attn(n) + ffn(n)", 0},
 
     {"eps-zero", "x = norm(x + F(x), eps=0)", "x = norm(x + F(x), eps=1e-6)",
      0},
@@ -241,6 +256,26 @@ static const struct {
      "x = norm(x + F(x))\nmodel: eps = 1e-6", 0},
     {"unused-setting", "x = x + attn(x)\nmodel: ffn = d",
      "x = x + F(x)\nmodel: ffn = d", 0},
+    {"unused-setting", "x = x + F(dyt(x))\nmodel: eps = 1e-6",
+     "x = x + F(layernorm(x))\nmodel: eps = 1e-6", 0},
+    {"unused-setting",
+     "x = x + F(norm(x, eps_mode=inside))\nmodel: eps_mode "
+     "= outside",
+     "x = x + F(norm(x, eps=1e-6))\nmodel: eps_mode = outside", 0},
+    {"unused-setting", "x = x + F(x)\nmodel: variance = onepass",
+     "x = x + F(norm(x))\nmodel: variance = onepass", 0},
+    {"unused-setting", "x = x + F(norm(x))\nmodel: rope_base = 500",
+     "x = x + F(norm(x))\nmodel: rope_base = 500\n positions = rope", 0},
+    {"unused-setting",
+     "attn(x) = o(mha(rope(q(x), base=5), k(x), v(x)))\n"
+     "block: x = x + F(x)\nmodel: rope_base = 500",
+     "attn(x) = o(mha(rope(q(x)), k(x), v(x)))\n"
+     "block: x = x + F(x)\nmodel: rope_base = 500",
+     0},
+    {"unused-setting",
+     "attn(x) = o(mha(q(x), k(x), v(x)))\nblock: x = x + F(x)\n"
+     "model: positions = rope",
+     "x = x + F(x)\nmodel: positions = rope", 0},
     {"unused-section", "block[l > 100]: x = F(x)\nblock: x = x + F(x)",
      "block[l > 3]: x = F(x)\nblock: x = x + F(x)", 0},
     {"expect-unmet", "expect: no-skip\nblock: x = x + F(x)",
@@ -256,6 +291,59 @@ TB_TEST(codes_where_they_belong)
     }
 }
 
+#define ROLES(enc, dec) "encoder: " enc "\ndecoder: " dec FINAL
+
+/* The same of an encoder and a decoder. */
+static const struct {
+    const char *code, *has, *lacks;
+} pairs[] = {
+    {"no-final-norm",
+     "encoder: x = x + F(norm(x))\ndecoder: x = norm(x + F(x))",
+     "encoder: x = norm(x + F(x))\ndecoder: x = norm(x + F(x))"},
+    {"two-norms", "x = norm(x + F(x))\nencoder final: x = norm(x)",
+     "x = x + F(norm(x))\nfinal: x = norm(x)"},
+    {"memory-unread",
+     "x = x + attn(norm(x)); x = x + ffn(norm(x))\nfinal: x = norm(x)",
+     "x = x + F(norm(x))" FINAL},
+    {"memory-unread",
+     "cross(x) = o(mha(q(x), k(x), v(x)))\nblock: x = x + F(norm(x))",
+     "cross(x) = o(mha(q(x), k(memory), v(memory)))\nblock: x = x + "
+     "F(norm(x))"},
+    {"memory-normed-twice",
+     "cross(x) = o(mha(q(x), k(norm(memory)), v(memory)))\n"
+     "block: x = x + F(norm(x))" FINAL,
+     "cross(x) = o(mha(q(x), k(norm(memory)), v(norm(memory))))\n"
+     "block: x = x + F(norm(x))\ndecoder final: x = norm(x)"},
+    {"memory-normed-twice",
+     "cross(x) = o(mha(q(x), k(norm(memory)), v(memory)))\n"
+     "block: x = norm(x + F(x))",
+     "x = norm(x + F(x))"},
+    {"roles-differ", ROLES("x = x + F(norm(x))", "x = norm(x + F(x))"),
+     ROLES("x = x + F(norm(x))", "x = x + F(norm(x))")},
+    {"roles-differ", ROLES("x = x + norm(F(norm(x)))", "x = x + F(norm(x))"),
+     ROLES("x = norm(2*x + F(x))", "x = norm(3*x + F(x))")},
+    {"unnormed-kv",
+     "encoder: x = x + F(norm(x))\ndecoder: x = x + attn(norm(x)); "
+     "x = x + cross(x); x = x + ffn(norm(x))" FINAL,
+     "x = x + F(norm(x))" FINAL},
+};
+
+TB_TEST(codes_of_two_stacks)
+{
+    for (size_t i = 0; i < TB_LEN(pairs); i++)
+        for (int has = 0; has < 2; has++) {
+            const char *text = has ? pairs[i].has : pairs[i].lacks;
+            tb_buf got;
+            tb_buf_init(&got, T->ctx);
+            codes_in(T, text, 0, TB_STACKS_BOTH, &got);
+            if (has_word(tb_buf_str(&got), pairs[i].code) != (has == 1))
+                tb_test_fail(T, __FILE__, __LINE__, "%s\ngot:   %s\n%s %s",
+                             text, tb_buf_str(&got), has ? "wanted" : "without",
+                             pairs[i].code);
+            tb_buf_clear(&got);
+        }
+}
+
 TB_TEST(every_code_has_a_case)
 {
     for (size_t i = 0; tb_lint_code_at(i); i++) {
@@ -263,6 +351,8 @@ TB_TEST(every_code_has_a_case)
         bool any = false;
         for (size_t j = 0; j < TB_LEN(cases); j++)
             any |= tb_streq(cases[j].code, c->code);
+        for (size_t j = 0; j < TB_LEN(pairs); j++)
+            any |= tb_streq(pairs[j].code, c->code);
         if (!any)
             tb_test_fail(T, __FILE__, __LINE__, "%s: no case", c->code);
     }
@@ -297,7 +387,8 @@ TB_TEST(built_ins)
         {"olmo-2", " "},
         {"output-norm", " unnormed-kv "},
         {"parallel", " same-norm-shared "},
-        {"parallel-two-norms", " "},
+        {"mix-ln", " "},
+        {"parallel-two-norms", " parallel-branches "},
         {"plain", " unbounded-stream "},
         {"post-ln", " "},
         {"pre-ln", " "},
@@ -359,14 +450,16 @@ static void compare_codes(tb_test *T, const char *path, const char *want,
 
 static void one_report(tb_test *T, const char *path)
 {
-    char text[4096], want[200], depth[20];
+    char text[4096], want[200], depth[20], stack[40];
     tb_buf got;
     TB_REQUIRE(T, read_file(path, text, sizeof text));
     line_of(text, "lint", want, sizeof want);
     line_of(text, "depth", depth, sizeof depth);
+    line_of(text, "stack", stack, sizeof stack);
     TB_REQUIRE(T, *want);
     tb_buf_init(&got, T->ctx);
-    codes_of(T, path, (size_t)atoi(depth), &got);
+    codes_in(T, path, (size_t)atoi(depth),
+             *stack ? TB_STACKS_BOTH : TB_STACKS_DECODER, &got);
     compare_codes(T, path, want, tb_buf_str(&got));
     tb_buf_clear(&got);
 }
@@ -386,13 +479,63 @@ TB_TEST(reports_are_found)
     TB_CHECK(T, n > 30);
 }
 
-/* docs/lint.md has one row per code, with the texts of the table, and names
- * every report. */
+static const char docs[] = TB_SOURCE_DIR "/docs/lint.md";
+enum { MOST = 1 << 18 };
+
+/* The row of docs/lint.md that names a report: "| thread | `text` | `code`, ...
+ * |". Its codes are those the text itself asks for. */
+static void one_row(tb_test *T, const char *rows, const char *file)
+{
+    char text[4096], path[512], want[200], cell[80], codes[400] = "";
+    size_t n = strlen(file) - strlen(".block"), len = 0;
+    tb_format(path, sizeof path, "%s/%s", reports, file);
+    TB_REQUIRE(T, read_file(path, text, sizeof text));
+    line_of(text, "lint", want, sizeof want);
+    for (const char *w = want; *(w += strspn(w, " ")); w += strcspn(w, " "))
+        len += tb_format(codes + len, sizeof codes - len, "%s`%.*s`",
+                         len ? ", " : "", (int)strcspn(w, " "), w);
+    tb_format(cell, sizeof cell, " | `%.*s` | ", (int)n, file);
+    const char *row = strstr(rows, cell);
+    tb_format(path, sizeof path, "%s |\n", codes);
+    if (!row || strncmp(row + strlen(cell), path, strlen(path)) != 0)
+        tb_test_fail(T, __FILE__, __LINE__, "docs/lint.md lacks%s%s", cell,
+                     path);
+}
+
+static size_t count(const char *text, const char *word)
+{
+    size_t n = 0;
+    for (; (text = strstr(text, word)); text++)
+        n++;
+    return n;
+}
+
+/* Every report has a row, and every row a report. */
+TB_TEST(reports_are_documented)
+{
+    char *text = tb_alloc(T->ctx, MOST, 1);
+    DIR *d = opendir(reports);
+    size_t n = 0;
+    TB_REQUIRE(T, d && text && read_file(docs, text, MOST));
+    char *rows = strstr(text, "\n## Reported bugs as blocks\n");
+    char *end = rows ? strstr(rows, "\nOf some of these") : NULL;
+    TB_REQUIRE(T, rows && end);
+    *end = '\0';
+    for (struct dirent *e; (e = readdir(d));)
+        if (strstr(e->d_name, ".block")) {
+            one_row(T, rows, e->d_name);
+            n++;
+        }
+    closedir(d);
+    TB_CHECK(T, count(rows, "\n|") == n + 2); /* the head and its line */
+    tb_free(T->ctx, text);
+}
+
+/* docs/lint.md has one row per code, with the texts of the table. */
 TB_TEST(documented)
 {
-    enum { MOST = 1 << 18 };
     char *text = tb_alloc(T->ctx, MOST, 1);
-    TB_REQUIRE(T, text && read_file(TB_SOURCE_DIR "/docs/lint.md", text, MOST));
+    TB_REQUIRE(T, text && read_file(docs, text, MOST));
     for (size_t i = 0; tb_lint_code_at(i); i++) {
         const tb_lint_code *c = tb_lint_code_at(i);
         char row[1000];
@@ -418,7 +561,7 @@ static void says(tb_test *T, const char *what, const char *file,
     char *text;
     TB_OKAY(T, tb_block_load(T->ctx, what, &b));
     TB_OKAY(T, tb_lint_create(T->ctx, b, &unset, &l));
-    TB_OKAY(T, tb_lint_text(l, file, &text));
+    TB_OKAY(T, tb_lint_text(l, file, 0, &text));
     TB_STR(T, text, want);
     tb_text_free(T->ctx, text);
     tb_lint_destroy(l);
@@ -627,7 +770,7 @@ TB_TEST(no_memory)
         if (s == TB_OK)
             s = tb_lint_create(T->ctx, b, &unset, &l);
         if (s == TB_OK)
-            s = tb_lint_text(l, NULL, &out);
+            s = tb_lint_text(l, NULL, 40, &out);
         tb_ctx_fail_alloc_at(T->ctx, 0);
         tb_text_free(T->ctx, out);
         tb_lint_destroy(l);
