@@ -105,7 +105,8 @@ static tb_status build(tb_lint *L, const tb_settings *settings)
     size_t n = (size_t)L->b->ninit + 1;
     n += L->extra ? (size_t)L->extra->ninit : 0;
     L->rule_hit = tb_arena_alloc(&L->arena, 2 * n * sizeof *L->rule_hit);
-    if (!L->rule_hit)
+    L->glob_hit = tb_arena_alloc(&L->arena, n * sizeof *L->glob_hit);
+    if (!L->rule_hit || !L->glob_hit)
         return TB_ERR_MEMORY;
     L->rule_won = L->rule_hit + n;
     return build_stacks(L);

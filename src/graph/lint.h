@@ -92,6 +92,7 @@ struct tb_lint {
     lint_stack stacks[2], *at; /* the one being looked at */
     int nstacks;
     bool *rule_hit, *rule_won; /* per line of init: */
+    uint64_t *glob_hit;        /* the same, a bit for each of its first 64 */
     struct lint_names *names;
     const lint_row *row; /* being checked */
     int n;
@@ -180,6 +181,7 @@ tb_status lint_init_not_matching(tb_lint *L, const lint_graph *g);
 tb_status lint_norm_undoes_init(tb_lint *L, const lint_graph *g);
 tb_status lint_deepnorm_and_subln(tb_lint *L, const lint_graph *g);
 tb_status lint_init_counts_blocks(tb_lint *L, const lint_graph *g);
+tb_status lint_init_unmatched(tb_lint *L, const lint_graph *g);
 tb_status lint_init_overridden(tb_lint *L, const lint_graph *g);
 tb_status lint_tied_scale(tb_lint *L, const lint_graph *g);
 tb_status lint_dead_branch(tb_lint *L, const lint_graph *g);

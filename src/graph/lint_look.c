@@ -329,6 +329,7 @@ static int rule_for(tb_lint *L, const lint_graph *g, const tb_param *p)
         for (int j = 0; j < r->nglobs; j++)
             if (tb_init_glob(r->globs[j], name, p->role)) {
                 L->rule_hit[i] = true;
+                L->glob_hit[i] |= j < 64 ? UINT64_C(1) << j : 0;
                 last = i;
             }
     }

@@ -3,7 +3,6 @@
 #include "graph/init_rules.h"
 #include "graph/lint.h"
 
-static const lint_factor unknown = {0, 0, 0};
 
 /* Start of the weight that ends the sublayer. */
 static const lint_start *last_start(const lint_graph *g, const lint_use *u)
@@ -41,8 +40,8 @@ tb_status lint_branch_scaled(tb_lint *L, const lint_graph *g)
 {
     for (int i = 0; i < g->g->nregions; i++) {
         const lint_use *u = &g->use[i];
-        bool up =
-            u->output.at > 1 && (lint_by_N(u->output) > 0 || u->norm_top >= 0);
+        bool up = u->output.at > 1 && (lint_by_N(u->output) > 0 ||
+                                       u->norm_top >= 0 || !lint_any_norm(g));
         if (u->sum >= 0 && up && u->skip_plain && u->skip.at == 1)
             lint_found(L, lint_pos(g, u->sum));
     }
@@ -163,14 +162,15 @@ static bool is_normal(const tb_lint *L, const lint_start *s)
            tb_streq(L->b->init[s->rule].rule->name, "normal");
 }
 
-/* What the other matrices of the layer start with. */
+/* What the other matrices of the layer start with: GPT-2's 0.02 where no rule
+ * says it. */
 static lint_factor base_size(const tb_lint *L, const lint_graph *g, int rule)
 {
     for (int i = 0; i < g->g->nparams; i++)
         if (g->g->params[i].role == TB_ROLE_MATRIX &&
             is_normal(L, &g->start[i]) && g->start[i].rule != rule)
             return g->start[i].size;
-    return unknown;
+    return (lint_factor){0.02, 0.02, 0.02};
 }
 
 tb_status lint_init_counts_blocks(tb_lint *L, const lint_graph *g)
@@ -212,6 +212,50 @@ static bool for_one_stack(const tb_lint *L, int rule)
         if (of_side(&L->b->init[i]))
             return !of_side(&L->b->init[rule]);
     return false;
+}
+
+/* The weights there are, as rules name them. */
+static const char *near_weight(tb_lint *L, const char *glob)
+{
+    enum { MOST = 256 };
+    const char **names = tb_arena_alloc(&L->arena, MOST * sizeof *names);
+    size_t n = 0;
+    for (int k = 0; names && k < L->at->nkinds; k++)
+        for (int i = 0; i < L->at->kinds[k].g->nparams && n < MOST; i++) {
+            const char *name = L->at->kinds[k].g->params[i].name;
+            size_t len = strlen(name), tail = strlen(".weight");
+            bool weight = len > tail && tb_streq(name + len - tail, ".weight");
+            names[n] =
+                tb_arena_strndup(&L->arena, name, weight ? len - tail : len);
+            n += names[n] != NULL;
+        }
+    return names ? tb_nearest(glob, names, n) : NULL;
+}
+
+static tb_status unmatched(tb_lint *L, int rule, int g)
+{
+    const char *glob = L->b->init[rule].globs[g];
+    const char *near = near_weight(L, glob);
+    return lint_said(L, L->b->init[rule].pos, L->row->say.level,
+                     tb_arena_printf(&L->arena,
+                                     "'%.60s' matches no weight%s%s%s", glob,
+                                     near ? "; did you mean '" : "",
+                                     near ? near : "", near ? "'?" : ""));
+}
+
+/* Layers are looked at once for each kind: names of single ones are skipped,
+ * and those of the other side. */
+tb_status lint_init_unmatched(tb_lint *L, const lint_graph *unused)
+{
+    (void)unused;
+    for (int i = 0; i < L->b->ninit; i++) {
+        const tb_init_rule *r = &L->b->init[i];
+        for (int g = 0; g < r->nglobs && g < 64; g++)
+            if (!(L->glob_hit[i] >> g & 1) && !names_a_layer(r) &&
+                (L->nstacks > 1 || !tb_init_of_side(r->globs[g])))
+                TB_TRY(unmatched(L, i, g));
+    }
+    return TB_OK;
 }
 
 tb_status lint_init_overridden(tb_lint *L, const lint_graph *unused)

@@ -285,6 +285,13 @@ const lint_row lint_rows[] = {
       "stanford-crfm/mistral #30; huggingface/transformers #47458"},
      LINT_LAYER,
      lint_init_counts_blocks},
+    {{"init-unmatched", TB_LINT_FAIL,
+      "a name of this line matches no weight: the rule is not applied, and no "
+      "model can be built",
+      "attn.o, ffn.down: normal(0.02/sqrt(2*N))",
+      "huggingface/transformers #47458; stanford-crfm/mistral #30"},
+     LINT_STACK,
+     lint_init_unmatched},
     {{"init-overridden", TB_LINT_WARN,
       "every weight this line means is given another start by a later line",
       "put the general rule first", "huggingface/transformers #47458"},
