@@ -60,6 +60,11 @@ typedef struct tb_rng {
 
 tb_rng tb_rng_make(uint64_t seed, const char *stream);
 uint64_t tb_rng_u64(tb_rng r, uint64_t counter);
+/** 32 bits for every counter: four of them share one block, so that a mask is
+ * cheap (kernels.h has the same for many at once). */
+uint32_t tb_rng_u32(tb_rng r, uint64_t counter);
+/** tb_rng_drops - is element `counter` dropped at rate p? */
+bool tb_rng_drops(tb_rng r, uint64_t counter, double p);
 /** Uniform in [0, 1), 53 bits. */
 double tb_rng_uniform(tb_rng r, uint64_t counter);
 /** Standard normal (Box-Muller on tb_log, tb_sin, tb_cos). */

@@ -68,6 +68,16 @@ uint64_t tb_rng_u64(tb_rng r, uint64_t counter)
     return low64(philox(r, counter));
 }
 
+uint32_t tb_rng_u32(tb_rng r, uint64_t counter)
+{
+    return philox(r, counter / 4).w[counter % 4];
+}
+
+bool tb_rng_drops(tb_rng r, uint64_t counter, double p)
+{
+    return (double)tb_rng_u32(r, counter) < p * 0x1p32;
+}
+
 static double unit53(uint64_t bits)
 {
     return (double)(bits >> 11) * 0x1p-53;

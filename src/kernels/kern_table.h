@@ -33,6 +33,7 @@ static const tb_kern FN(table) = {
     .xent_fwd = FN(xent_fwd),
     .xent_bwd = FN(xent_bwd),
     .xent_tan = FN(xent_tan),
+    .drop = FN(drop),
     .adamw = FN(adamw),
     .nonfinite = FN(nonfinite),
     .norm2 = FN(norm2),

@@ -7,6 +7,7 @@
 #define TB_KERNELS_KERNELS_H
 
 #include "base/base.h"
+#include "base/number.h"
 
 /** Element-wise functions with one input (ops name them). */
 #define TB_UNARY_LIST(X)                                                       \
@@ -110,6 +111,10 @@ typedef struct tb_kern {
                      const int32_t *target, const double *lse,
                      const void *tlogits, double *tloss);
 
+    /* y (+)= m (.) x, element i of m being 0 where tb_rng_drops(r, first + i,
+     * p), else 1/(1-p); y may be x */
+    void (*drop)(tb_rng r, double p, uint64_t first, size_t n, const void *x,
+                 bool add, void *y);
     void (*adamw)(const tb_k_adamw *p, void *w, const void *g, void *m,
                   void *v);
     /* number of elements that are nan or infinite */

@@ -347,7 +347,7 @@ static double mask(tb_rng rng, size_t element, double p)
 {
     if (p <= 0)
         return 1;
-    return tb_rng_uniform(rng, element) < p ? 0 : 1 / (1 - p);
+    return tb_rng_drops(rng, element, p) ? 0 : 1 / (1 - p);
 }
 
 static void drop(const tb_symbolic *s, int node, int input, double *j)

@@ -86,7 +86,7 @@ static void skip_rows(const tb_opcall *c, size_t from, size_t to, const void *x,
     double p = c->attr[TB_ATTR_DROP_P];
     size_t d = c->out_shape.width;
     for (size_t r = from; r < to; r++) {
-        bool drop = tb_rng_uniform(c->rng, r / c->time) < p;
+        bool drop = tb_rng_drops(c->rng, r / c->time, p);
         double m = drop ? 0 : 1 / (1 - p);
         const void *xr = tb_op_peek(c, x, r * d);
         void *yr = tb_op_at(c, y, r * d);

@@ -97,16 +97,7 @@ void tb_op_plus(const tb_opcall *c, size_t n, const void *x, void *y)
 void tb_op_mask(const tb_opcall *c, double p, size_t first, size_t n,
                 const void *x, bool add, void *y)
 {
-    tb_op_block m;
-    for (size_t i = 0; i < n; i += TB_OP_BLOCK) {
-        size_t len = n - i < TB_OP_BLOCK ? n - i : TB_OP_BLOCK;
-        for (size_t j = 0; j < len; j++)
-            tb_op_set(c, &m, j,
-                      tb_rng_uniform(c->rng, first + i + j) < p ? 0
-                                                                : 1 / (1 - p));
-        (add ? c->k->mul_acc : c->k->mul)(len, &m, tb_op_peek(c, x, i),
-                                          tb_op_at(c, y, i));
-    }
+    c->k->drop(c->rng, p, first, n, x, add, y);
 }
 
 /* Elements worth a thread's while. */

@@ -477,7 +477,7 @@ TB_TEST(particular_blocks)
         /* where eps stands, what the variance divides by, parts */
         "x = x + F(norm(x, eps_mode=outside, eps=0.1, unbiased=true))",
         "x = norm(x + F(norm(x, eps_mode=inside, eps=0.3, groups=2)))",
-        "x = norm(F(x) + x, eps_mode=clamp, eps=1e-3, groups=4)",
+        "x = norm(F(x) + x, eps_mode=clamp, eps=1e-3, groups=2)",
         "x = norm(F(x) + x, eps_mode=clamp, eps=7)",
         "x = x + F(rmsnorm(x, eps_mode=clamp_square, eps=99, groups=heads))",
         "x = rmsnorm(x, eps_mode=dtype) + F(rmsnorm(x, eps_mode=none))",

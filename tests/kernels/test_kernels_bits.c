@@ -58,6 +58,10 @@ CALL(xent_fwd,
 CALL(xent_bwd, k->xent_bwd(b->rows, b->d, b->x, b->target, b->lse, 0.7, b->y))
 CALL(xent_tan,
      k->xent_tan(b->rows, b->d, b->x, b->target, b->lse, b->z, &b->scalar))
+CALL(drop,
+     k->drop(tb_rng_make(b->n, "drop"), 0.3, b->rows, b->n, b->x, false, b->y))
+CALL(drop_add,
+     k->drop(tb_rng_make(b->n, "drop"), 0.3, b->d, b->n, b->x, true, b->y))
 CALL(adamw, b->adamw.n = b->n; k->adamw(&b->adamw, b->y, b->x, b->y2, b->y3))
 
 static const struct {
@@ -75,7 +79,8 @@ static const struct {
                 ROWS(row_add) ROWS(row_mul) ROWS(col_sum) ROWS(col_dot)
                     ROWS(norm_fwd) ROWS(norm_bwd) ROWS(norm_tan)
                         ROWS(softmax_fwd) ROWS(softmax_bwd) ROWS(xent_fwd)
-                            ROWS(xent_bwd) ROWS(xent_tan) ONE(adamw)
+                            ROWS(xent_bwd) ROWS(xent_tan) ONE(drop)
+                                ONE(drop_add) ONE(adamw)
 #undef ONE
 #undef ROWS
 };

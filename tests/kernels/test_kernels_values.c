@@ -382,6 +382,28 @@ static void adam_first_step(tb_test *T, tb_dtype t)
     }
 }
 
+/* The mask of any part of a tensor is what element after element gives. */
+TB_TEST(drop_is_element_by_element)
+{
+    enum { N = 300, FIRST = 4294967293 % 1000 };
+    const uint64_t far = UINT64_C(17179869184) - 100; /* 2^32 blocks */
+    tb_rng r = tb_rng_make(7, "mask");
+    double x[N], y[N];
+    for (int i = 0; i < N; i++)
+        x[i] = 1 + i;
+    for (int t = 0; t < 6; t++) {
+        uint64_t first = t < 4 ? FIRST + (uint64_t)t : far + (uint64_t)t;
+        size_t dropped = 0;
+        best(T, TB_F64)->drop(r, 0.25, first, N, x, false, y);
+        for (size_t i = 0; i < N; i++) {
+            bool gone = tb_rng_drops(r, first + i, 0.25);
+            dropped += gone;
+            TB_CHECK(T, y[i] == (gone ? 0 : x[i] * (1 / 0.75)));
+        }
+        TB_CHECK(T, dropped > 45 && dropped < 105); /* 75 +- 4 sigma */
+    }
+}
+
 TB_TEST(adamw_first_step)
 {
     adam_first_step(T, TB_F32);
