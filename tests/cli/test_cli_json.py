@@ -206,7 +206,9 @@ def json_compare(t):
     compare_with(t, "flow", [{"tollbooth": "", "runs": [r["flow"]]}
                              for r in objects[0]["runs"]] + [
         t.run("flow", "pre-ln", "--depth", "1", "--spectrum", "--tokens", "8",
-              "--weights", "--json").json()])
+              "--weights", "--json").json(),
+        t.run("flow", "pre-ln", "--depth", "1", "--stack", "encoder-decoder",
+              "--tokens", "8", "--json").json()])
 
 
 @test
