@@ -65,11 +65,12 @@ static tb_status translate_one(tb_lm *m, const char *word, speaker *s)
 {
     tb_text text = {0};
     tb_lines lines = {0};
+    const tb_text_options no_bom = {.strip_bom = true};
     const tb_span itself = {word, strlen(word)};
     bool file = strcmp(word, "-") == 0 || access(word, F_OK) == 0;
     tb_status status = TB_OK;
     if (file) {
-        status = tb_text_load(s->ctx, word, NULL, &text);
+        status = tb_text_load(s->ctx, word, &no_bom, &text);
         if (status == TB_OK)
             status =
                 tb_lines_split(s->ctx, text.bytes.data, text.bytes.len, &lines);

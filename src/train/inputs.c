@@ -34,12 +34,20 @@ static tb_status name_files(tb_ctx *ctx, const tb_train_spec *s, tb_files *out)
     return TB_OK;
 }
 
+/* A byte-order mark is part of a text, but not of its first line: it would make
+ * another label of the first one. */
+static bool in_lines(tb_task t)
+{
+    return t == TB_TASK_CLASSIFY || t == TB_TASK_TRANSLATE;
+}
+
 tb_status tb_files_load(tb_ctx *ctx, const tb_train_spec *s, tb_files *out)
 {
+    const tb_text_options opt = {.strip_bom = in_lines(s->task)};
     *out = (tb_files){0};
     TB_TRY(name_files(ctx, s, out));
     for (size_t i = 0; i < out->count; i++)
-        TB_TRY(tb_text_load(ctx, out->name[i], NULL, &out->text[i]));
+        TB_TRY(tb_text_load(ctx, out->name[i], &opt, &out->text[i]));
     return TB_OK;
 }
 

@@ -272,6 +272,27 @@ def tasks_labels_refused(t):
 
 
 @test
+def tasks_lines_of_elsewhere(t):
+    """CR LF, a byte-order mark and no last line end change neither labels nor
+    lines."""
+    line = ("train", "pre-ln", *TINY, "--steps", "3")
+    label = ("--stack", "encoder", "--task", "classify", "--text")
+    plain, other = b"a\tx\nb\ty\na\tz\n", b"\xef\xbb\xbfa\tx\r\nb\ty\r\na\tz"
+    t.write("plain", plain)
+    t.write("other", other)
+    for out in ("plain", "other"):
+        t.run(*line, *label, out, "--out", out + ".run", rc=0)
+        t.run(*line, "--source", out, "--target", out, "--out", out + ".pairs",
+              rc=0)
+    for kind in (".run", ".pairs"):
+        a, b = config(t, "plain" + kind), config(t, "other" + kind)
+        t.eq(a["tokens_hash"], b["tokens_hash"])
+        t.eq(a.get("labels"), b.get("labels"))
+    t.eq(t.run("translate", "plain.pairs", "--text", "plain", rc=0).out,
+         t.run("translate", "plain.pairs", "--text", "other", rc=0).out)
+
+
+@test
 def tasks_labels_belong_to_the_folder(t):
     t.write("f", "a\tx\nb\ty\n")
     t.run("train", "pre-ln", "--stack", "encoder", "--task", "classify", "--text",
