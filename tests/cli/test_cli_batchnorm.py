@@ -142,6 +142,30 @@ def batchnorm_trained_folder(t):
 
 
 @test
+def powernorm_encoder_under_a_decoder(t):
+    """The built-in block on pairs of lines with padding, past its warm-up: the
+    encoder has running statistics and the decoder none."""
+    with open(os.path.join(ROOT, "blocks", "powernorm.block"),
+              encoding="utf-8") as f:
+        block = t.write("p.block", f.read().replace("10000", "4"))
+    lines = [line for line in story(200).split("\n") if line]
+    t.write("a.txt", "\n".join(lines) + "\n")
+    t.write("b.txt", "\n".join(line[::-1] for line in lines) + "\n")
+    last = t.run("train", block, "--stack", "encoder-decoder", "--source",
+                 t.path("a.txt"), "--target", t.path("b.txt"), "--depth", "1",
+                 "--width", "16", "--heads", "2", "--batch", "3", "--steps", "8",
+                 "--out", t.path("run"), "--json", rc=0).lines()[-1]
+    t.ok(0 < last["val_loss"] < 10, last)
+    with open(t.path("run", "state.safetensors"), "rb") as f:
+        size = int.from_bytes(f.read(8), "little")
+        names = set(json.loads(f.read(size)))
+    encoder, decoder = ("%s.layers.0.ffn.norm" % s for s in ("encoder", "decoder"))
+    t.ok({encoder + "2.square", encoder + "2.nu", decoder + ".gain"} <= names)
+    t.ok(not any(n.endswith((".square", ".nu")) for n in names
+                 if n.startswith(("decoder.", "adam."))), names)
+
+
+@test
 def batchnorm_explained(t):
     doc = t.run("explain", BLOCK, "--depth", "1", "--json", rc=0).json()
     plain = t.run("explain", BLOCK.replace("batchnorm", "layernorm"), "--depth", "1",
