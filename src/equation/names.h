@@ -50,6 +50,7 @@
     X(vector, LEARNED)                                                         \
     X(matrix, LEARNED)                                                         \
     X(linear, LEARNED)                                                         \
+    X(project, STREAM)                                                         \
     X(q, WEIGHT)                                                               \
     X(k, WEIGHT)                                                               \
     X(v, WEIGHT)                                                               \

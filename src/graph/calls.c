@@ -979,6 +979,28 @@ static tb_status declare_linear(tb_builder *b, const char *name,
     return tb_build_linear(b, name, w[0], w[1], dim[1], bias, e->pos, lin);
 }
 
+/* project(e, n): a linear of its own wherever it stands. */
+static tb_status call_project(tb_builder *b, const tb_expr *e, tb_val *out)
+{
+    const char *slot;
+    int x, node, bias;
+    size_t width;
+    tb_dim dim;
+    tb_lin lin;
+    tb_val v;
+    TB_TRY(tb_build_value(b, e->args[0].value, &x));
+    if (b->g->nodes[x].shape.kind != TB_SHAPE_STREAM)
+        return tb_build_fail(b, e->pos, "project(...): needs a stream");
+    TB_TRY(const_value(b, e->args[1].value, "project", &v));
+    TB_TRY(tb_build_width(b, v.expr, &width, &dim));
+    TB_TRY(flag_option(b, e, "bias", -1, &bias));
+    TB_TRY(tb_build_slot(b, e->name, &slot));
+    TB_TRY(tb_build_linear(b, slot, b->g->nodes[x].shape.width, width, dim,
+                           bias, e->pos, &lin));
+    TB_TRY(tb_build_apply(b, lin, x, e->name, e->pos, &node));
+    return node_value(out, node);
+}
+
 bool tb_declares(const tb_expr *e)
 {
     return e->kind == TB_EXPR_CALL &&
@@ -1026,6 +1048,7 @@ static const call_row by_name[] = {
     {"vector", call_learned, 1, 1, "size"},
     {"matrix", call_learned, 3, 3, ""},
     {"linear", call_linear, 2, 2, "bias"},
+    {"project", call_project, 2, 2, "bias"},
     {"min", call_const, 2, 0, ""},
     {"max", call_const, 2, 0, ""},
 };

@@ -214,7 +214,8 @@ static tb_status add(tb_arena *a, const factor *l, const factor *r, double sign,
     return f->last ? TB_OK : TB_ERR_MEMORY;
 }
 
-/* What several inputs bring along: the busiest of them, gated. */
+/* What several inputs bring along: the busiest of them, gated, but where they
+ * only stand side by side. */
 static void join(const tb_node *n, const factor *at, factor *f)
 {
     for (int j = 0; j < n->nin; j++) {
@@ -224,7 +225,7 @@ static void join(const tb_node *n, const factor *at, factor *f)
         int tolls = f->on && f->tolls > x->tolls ? f->tolls : x->tolls;
         *f = *x;
         f->tolls = tolls;
-        f->gated = true;
+        f->gated = x->gated || n->op != &tb_op_concat;
     }
 }
 
@@ -254,6 +255,7 @@ static tb_status step(tb_ctx *ctx, const tb_graph *g, tb_arena *a, int i,
         at[i].gated = at[i].on;
         return TB_OK;
     case TB_JAC_MIX:
+    case TB_JAC_MULTI:
         join(n, at, &at[i]);
         return TB_OK;
     case TB_JAC_AFFINE:
@@ -265,7 +267,6 @@ static tb_status step(tb_ctx *ctx, const tb_graph *g, tb_arena *a, int i,
     case TB_JAC_SYMBOL:
     case TB_JAC_DIAG:
     case TB_JAC_WEIGHT:
-    case TB_JAC_MULTI:
     case TB_JAC_ZERO:
         at[i] = *l;
         at[i].tolls += n->op->lane == TB_LANE_TOLL;

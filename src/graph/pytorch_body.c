@@ -147,13 +147,15 @@ static tb_py_text operation(tb_py_body *b, int node, const tb_py_row *row)
     }
     const char *notes = b->notes;
     tb_py_text t = compose(b, n, row, text, in);
-    if (strlen(t.s) <= b->room)
-        return t;
-    b->notes = notes; /* composed once more */
-    for (int i = 0; i < n->nin; i++)
-        if (strlen(in[i].s) > SHORT && in[i].bind < TB_PY_NAME)
-            in[i] = apart(b, n->in[i], in[i], NULL);
-    return compose(b, n, row, text, in);
+    const size_t least[] = {SHORT, 0}; /* the long ones, then all */
+    for (size_t k = 0; k < TB_LEN(least) && strlen(t.s) > b->room; k++) {
+        b->notes = notes; /* composed once more */
+        for (int i = 0; i < n->nin; i++)
+            if (strlen(in[i].s) > least[k] && in[i].bind < TB_PY_NAME)
+                in[i] = apart(b, n->in[i], in[i], NULL);
+        t = compose(b, n, row, text, in);
+    }
+    return t;
 }
 
 /* A sublayer's call; what it reads beside its argument follows that. */

@@ -80,7 +80,7 @@ static void spread(const tb_opcall *c, size_t from, size_t to, double share)
         .symbol = #label,                                                      \
         .min_in = 1,                                                           \
         .max_in = 1,                                                           \
-        .lane = TB_LANE_CUT,                                                   \
+        .lane = TB_LANE_PASS,                                                  \
         .jac = TB_JAC_SYMBOL,                                                  \
         .shape = shape,                                                        \
         .fwd = label##_fwd,                                                    \

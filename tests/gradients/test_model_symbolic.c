@@ -29,35 +29,37 @@ static void worse(double *most, double v)
 typedef struct tb_lane_matrices {
     tb_symbolic s;
     size_t n;
-    double *j;     /* scratch for one norm */
-    double **at;   /* per node [n, n], NULL: zero */
+    double **at;   /* per node [its elements, n], NULL: zero */
     int *tolls;    /* per node: norms on the path that has most */
     bool vanished; /* somewhere paths cancelled to exactly 0 */
     tb_arena arena;
 } tb_lane_matrices;
 
-static double *lane_copy(tb_lane_matrices *m, const double *from)
+/* Of a node's elements by those of the stream that enters; all zero. */
+static double *lane_new(tb_lane_matrices *m, size_t rows)
 {
-    double *to = tb_arena_alloc(&m->arena, m->n * m->n * sizeof *to);
-    if (to && from)
-        memcpy(to, from, m->n * m->n * sizeof *to);
-    return to;
+    return tb_arena_alloc(&m->arena, rows * m->n * sizeof(double));
 }
 
-static void lane_add(tb_lane_matrices *m, double *to, const double *from,
-                     double sign)
+static size_t lane_size(const tb_lane_matrices *m, int node)
 {
-    for (size_t i = 0; from && i < m->n * m->n; i++)
+    return tb_symbolic_count(&m->s, node) * m->n;
+}
+
+static void lane_add(tb_lane_matrices *m, int node, const double *from,
+                     double sign, double *to)
+{
+    for (size_t i = 0; from && i < lane_size(m, node); i++)
         to[i] += sign * from[i];
 }
 
 /* to += diag(value of node) from */
-static void lane_gate(tb_lane_matrices *m, int node, const double *from,
+static void lane_gate(tb_lane_matrices *m, int node, int by, const double *from,
                       double *to)
 {
-    const double *v = tb_symbolic_value(&m->s, node);
-    size_t count = tb_symbolic_count(&m->s, node);
-    for (size_t i = 0; from && i < m->n * m->n; i++)
+    const double *v = tb_symbolic_value(&m->s, by);
+    size_t count = tb_symbolic_count(&m->s, by);
+    for (size_t i = 0; from && i < lane_size(m, node); i++)
         to[i] += v[i / m->n % count] * from[i];
 }
 
@@ -69,25 +71,58 @@ static void lane_quotient(tb_lane_matrices *m, int node, double *to)
     const double *v = tb_symbolic_value(&m->s, n->in[1]);
     const double *a = m->at[n->in[0]], *b = m->at[n->in[1]];
     size_t count = tb_symbolic_count(&m->s, n->in[1]);
-    for (size_t i = 0; i < m->n * m->n; i++) {
+    for (size_t i = 0; i < lane_size(m, node); i++) {
         size_t r = i / m->n;
         to[i] += ((a ? a[i] : 0) - (b ? y[r] * b[i] : 0)) / v[r % count];
     }
 }
 
-/* to += w[row, t] from_t, w of all tokens or of each */
+/* y = sum of w_t x_t, w of all tokens or of each: to += w_t from_t + x_t times
+ * what w has */
 static void lane_mix(tb_lane_matrices *m, int node, double *to)
 {
     const tb_node *n = &m->s.graph->nodes[node];
     int w = n->in[n->nin - 1];
     size_t streams = (size_t)n->nin - 1, d = n->shape.width;
     size_t all = m->s.graph->nodes[w].shape.width;
+    size_t row = (size_t)m->s.run->attr[node][TB_ATTR_MIX_ROW] * streams;
     bool own = m->s.graph->nodes[w].shape.kind == TB_SHAPE_STREAM;
-    const double *v = tb_symbolic_value(&m->s, w) +
-                      (size_t)m->s.run->attr[node][TB_ATTR_MIX_ROW] * streams;
+    const double *v = tb_symbolic_value(&m->s, w);
     for (size_t t = 0; t < streams; t++)
-        for (size_t i = 0; m->at[n->in[t]] && i < m->n * m->n; i++)
-            to[i] += v[(own ? i / m->n / d * all : 0) + t] * m->at[n->in[t]][i];
+        for (size_t i = 0; i < lane_size(m, node); i++) {
+            size_t at = (own ? i / m->n / d * all : 0) + row + t;
+            const double *x = tb_symbolic_value(&m->s, n->in[t]);
+            if (m->at[n->in[t]])
+                to[i] += v[at] * m->at[n->in[t]][i];
+            if (m->at[w])
+                to[i] += x[i / m->n] * m->at[w][at * m->n + i % m->n];
+        }
+}
+
+/* A row of each token: to += sum over its width of v from, v 1 or a value. */
+static void lane_rows(tb_lane_matrices *m, int node, int in, const double *v,
+                      double share, double *to)
+{
+    size_t d = m->s.graph->nodes[in].shape.width;
+    for (size_t i = 0; m->at[in] && i < lane_size(m, node); i++)
+        for (size_t c = 0; c < d; c++) {
+            size_t at = i / m->n * d + c;
+            to[i] += share * (v ? v[at] : 1) * m->at[in][at * m->n + i % m->n];
+        }
+}
+
+static void lane_dot(tb_lane_matrices *m, int node, double *to)
+{
+    const int *in = m->s.graph->nodes[node].in;
+    for (int i = 0; i < 2; i++)
+        lane_rows(m, node, in[i], tb_symbolic_value(&m->s, in[1 - i]), 1, to);
+}
+
+static void lane_sum(tb_lane_matrices *m, int node, double *to)
+{
+    const tb_node *n = &m->s.graph->nodes[node];
+    double d = (double)m->s.graph->nodes[n->in[0]].shape.width;
+    lane_rows(m, node, n->in[0], NULL, n->op == &tb_op_mean ? 1 / d : 1, to);
 }
 
 /* A norm, or the mask of drop, by its formula. */
@@ -95,19 +130,22 @@ static void lane_factor(tb_lane_matrices *m, tb_test *T, int i, double *to)
 {
     int in = m->s.graph->nodes[i].in[0];
     const double *from = m->at[in];
+    size_t rows = tb_symbolic_count(&m->s, i);
+    size_t cols = tb_symbolic_count(&m->s, in);
+    double *j = tb_arena_alloc(&m->arena, rows * cols * sizeof *j);
     if (!from)
         return;
-    TB_OKAY(T, tb_symbolic_between(&m->s, in, i, TB_JAC_OPEN, m->j));
-    for (size_t r = 0; r < m->n; r++)
-        for (size_t k = 0; k < m->n; k++)
+    TB_OKAY(T, tb_symbolic_between(&m->s, in, i, TB_JAC_OPEN, j));
+    for (size_t r = 0; r < rows; r++)
+        for (size_t k = 0; k < cols; k++)
             for (size_t c = 0; c < m->n; c++)
-                to[r * m->n + c] += m->j[r * m->n + k] * from[k * m->n + c];
+                to[r * m->n + c] += j[r * cols + k] * from[k * m->n + c];
 }
 
 /* x - x carries nothing. */
 static void lane_drop_zero(tb_lane_matrices *m, int i)
 {
-    for (size_t k = 0; k < m->n * m->n; k++)
+    for (size_t k = 0; k < lane_size(m, i); k++)
         if (m->at[i][k] != 0)
             return;
     m->at[i] = NULL;
@@ -128,26 +166,30 @@ static void lane_node(tb_lane_matrices *m, tb_test *T, int i)
     }
     m->tolls[i] += tolls;
     /* streams joined side by side come back through a linear, which is cut */
-    bool wide = on && tb_symbolic_count(&m->s, i) != m->n;
+    bool wide = n->op == &tb_op_concat && n->nin > 1;
     if (!on || wide || n->op->lane == TB_LANE_CUT || n->op == &tb_op_stop) {
         m->tolls[i] = 0;
         return;
     }
-    double *to = m->at[i] = lane_copy(m, NULL);
+    double *to = m->at[i] = lane_new(m, tb_symbolic_count(&m->s, i));
     const double *a = m->at[n->in[0]], *b = n->nin > 1 ? m->at[n->in[1]] : NULL;
     if (n->op == &tb_op_add || n->op == &tb_op_sub ||
         n->op == &tb_op_identity || n->op == &tb_op_shift) {
-        lane_add(m, to, a, 1);
-        lane_add(m, to, b, n->op == &tb_op_sub ? -1 : 1);
+        lane_add(m, i, a, 1, to);
+        lane_add(m, i, b, n->op == &tb_op_sub ? -1 : 1, to);
     } else if (n->op == &tb_op_affine) {
-        lane_add(m, to, a, attr[TB_ATTR_AFFINE_SCALE]);
+        lane_add(m, i, a, attr[TB_ATTR_AFFINE_SCALE], to);
     } else if (n->op == &tb_op_mul) {
-        lane_gate(m, n->in[1], a, to);
-        lane_gate(m, n->in[0], b, to);
+        lane_gate(m, i, n->in[1], a, to);
+        lane_gate(m, i, n->in[0], b, to);
     } else if (n->op == &tb_op_div) {
         lane_quotient(m, i, to);
     } else if (n->op == &tb_op_mix) {
         lane_mix(m, i, to);
+    } else if (n->op == &tb_op_dot) {
+        lane_dot(m, i, to);
+    } else if (n->op == &tb_op_sum || n->op == &tb_op_mean) {
+        lane_sum(m, i, to);
     } else if (tb_symbolic_find(n->op)) {
         lane_factor(m, T, i, to);
     } else {
@@ -165,8 +207,7 @@ static const double *lane_matrix(tb_lane_matrices *m, tb_test *T, int from,
         tb_arena_alloc(&m->arena, (size_t)m->s.graph->nnodes * sizeof *m->at);
     m->tolls = tb_arena_alloc(&m->arena,
                               (size_t)m->s.graph->nnodes * sizeof *m->tolls);
-    m->j = lane_copy(m, NULL);
-    m->at[from] = lane_copy(m, NULL);
+    m->at[from] = lane_new(m, m->n);
     for (size_t i = 0; i < m->n; i++)
         m->at[from][i * m->n + i] = 1;
     for (int i = from + 1; i <= to; i++)
@@ -231,7 +272,7 @@ static void check_lane(tb_test *T, const tb_trial *t, tb_worst *w)
     tb_lane_info lane;
     tb_arena_init(&m.arena, T->ctx);
     m.n = tb_symbolic_count(&m.s, from);
-    double *cut = lane_copy(&m, NULL), largest = 0, error = 0;
+    double *cut = lane_new(&m, m.n), largest = 0, error = 0;
     backward_rows(T, &t->run, g, true, m.n, cut);
     const double *symbolic = lane_matrix(&m, T, from, to);
     tb_status s = tb_graph_lane(T->ctx, g, &m.arena, &lane);

@@ -160,7 +160,7 @@ TEXTS = {
     ),
     "projections": (
         "stem: x2 = 0.5*x\nblock:\n w = linear(d, 4)\n n = shift(norm(x), vector(0.1))\n"
-        " H = sinkhorn(shift(0.1*w(n), scalar(0.5)), columns_first=true)\n"
+        " H = sinkhorn(shift(0.1*w(n) + project(F(n), 4), scalar(0.5)), columns_first=true)\n"
         " A = sinkhorn(matrix(2, 2, identity), rounds=l + 1)\n"
         " f = F(maxdiv(mix(A, x, x2), to=4))\n y = mix(H, x, x2, row=2) + f\n"
         " x2 = mix(unit(matrix(2, 2, 0.3), columns=true), x, x2) + mix(mean(x), f)\n"

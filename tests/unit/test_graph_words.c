@@ -64,6 +64,22 @@ TB_TEST(who_owns_a_matrix)
     ops(T, "x = mix(dot(x, x), x)", "dot mix");
 }
 
+TB_TEST(projections)
+{
+    params(T,
+           "x = x + project(x, d)\nx = x + mix(project(x, 1, bias=false), x)",
+           "project.weight project.bias project2.weight");
+    jacobian(T, "x = project(x, d)", "W_project");
+    refused(T, "x = x + project(x, x)",
+            "1:20: project: got a stream, wanted a constant\n"
+            "    x = x + project(x, x)\n"
+            "                       ^");
+    refused(T, "x = x + project(vector(1), d)",
+            "1:9: project(...): needs a stream\n"
+            "    x = x + project(vector(1), d)\n"
+            "            ^");
+}
+
 TB_TEST(norms_without_parameters)
 {
     params(T, "x = x + rmsnorm(x, gain=false)", "");
@@ -143,7 +159,9 @@ TB_TEST(lanes)
     lane(T, "x = mix(vector(1, size=2), x, F(x))", "gated 0 1");
     lane(T, "x = mix(vector(1, size=2), attn(x), norm(x))", "toll 1 1");
     lane(T, "x = mix(vector(1, size=2), norm(x), x)", "toll 1 1");
-    lane(T, "x = mix(dot(x, x), F(x))", "none 0 0");
+    lane(T, "x = mix(sigmoid(dot(x, x)), F(x))", "none 0 0");
+    lane(T, "x = mix(dot(x, x), F(x))", "gated 0 1");
+    lane(T, "x = mix(sum(norm(x)), attn(x))", "toll 1 1");
 }
 
 TB_TEST(refusals)

@@ -335,13 +335,29 @@ TB_TEST(single_starts)
         {"gtrxl", "layers.3.a_r.bias", 0},
         {"highway", "layers.3.t_a.bias", -3},
         /* sublayer j = 2(l-1)+k-1 from 0 reads stream j mod 4 */
-        {"hyper-connections", "layers.0.attn.scalar", 1},
-        {"hyper-connections", "layers.0.ffn.scalar", 0},
-        {"hyper-connections", "layers.0.ffn.scalar2", 1},
-        {"hyper-connections", "layers.1.attn.scalar3", 1},
-        {"hyper-connections", "layers.1.ffn.scalar4", 1},
-        {"hyper-connections", "layers.2.attn.scalar", 1},
-        {"hyper-connections", "layers.7.ffn.scalar4", 1},
+        {"hyper-connections", "layers.0.attn.vector", 1},
+        {"hyper-connections", "layers.0.ffn.vector", 2},
+        {"hyper-connections", "layers.1.attn.vector", 3},
+        {"hyper-connections", "layers.1.ffn.vector", 4},
+        {"hyper-connections", "layers.2.attn.vector", 1},
+        {"hyper-connections", "layers.7.ffn.vector", 4},
+        {"hyper-connections", "layers.7.ffn.vector3", 2},
+        {"hyper-connections", "layers.7.ffn.scalar", 1},
+        {"dynamic-hyper-connections", "layers.0.vector", 1},
+        {"dynamic-hyper-connections", "layers.1.vector6", 4},
+        {"dynamic-hyper-connections", "layers.1.b_a", 0.01},
+        {"dynamic-hyper-connections", "layers.1.b_wm.weight", 0},
+        {"mhc", "layers.1.attn.scalar3", 0.01},
+        {"mhc", "layers.1.ffn.vector3", 0},
+        {"mhc-deepseek-v4", "final.scalar", 0.01},
+        {"altup", "layers.1.predict.weight", 1e-4},
+        {"altup", "layers.1.correct.weight", 1e-2},
+        /* L = 2 N = 50 branches */
+        {"fixup", "layers.3.ffn.down.weight", 0},
+        {"fixup", "layers.3.attn.o.weight", 0},
+        {"fixup", "layers.3.ffn.up.weight", 0.12247448713915891},
+        {"fixup", "layers.3.attn.v.weight", 0.3190464866164631},
+        {"fixup", "layers.3.attn.scalar", 1},
     };
     for (size_t i = 0; i < TB_LEN(rows); i++) {
         tb_pair p;
@@ -399,7 +415,10 @@ TB_TEST(the_same_function)
         {"lns", NULL, pre, 1, 1e-14},                /* l = 1 */
         {"mix-ln", "embed.*: normal(1)", pre, 3, 0}, /* no block is Post-LN */
         {"hyper-connections", NULL, pre, 5, 1e-5},   /* but for the last eps */
-        {"completep", NULL, pre, 2, 0},              /* at the base depth */
+        {"dynamic-hyper-connections", "attn.o, ffn.down: xavier", pre, 5, 1e-5},
+        {"mhc", "*.scalar, *.scalar2, *.scalar3: zeros", pre, 5, 1e-4},
+        {"fixup", NULL, "x = x + 0*F(x)\nmodel: bias = false", 4, 0},
+        {"completep", NULL, pre, 2, 0}, /* at the base depth */
         {"depth-mup", NULL, pre, 2, 0},
         {"peri-ln", NULL, "x = x + norm(F(norm(x)))\nfinal: x = norm(x)", 4, 0},
         {"gemma-4", NULL, "gemma-2", 4, 0}, /* scalar 1 */
