@@ -47,8 +47,9 @@ typedef struct tb_peer_text {
     tb_ctx *ctx;
     tb_arena arena;
     tb_buf defs, stem, block, final, init, model;
-    bool norms;  /* a norm was written: eps means something */
-    bool failed; /* memory ran out */
+    bool norms;       /* a norm was written: eps means something */
+    const char *bare; /* word of the norms without a gain; "": all */
+    bool failed;      /* memory ran out */
 } tb_peer_text;
 
 /** What the search and `finish` know of a block. */
@@ -57,7 +58,7 @@ typedef struct tb_peer_look {
     double eps;             /* of all norms; NaN: none or several */
     int eps_mode;           /* tb_eps_mode of the first norm */
     bool depth_init;        /* every matrix: xavier(1/sqrt(l)) */
-    bool layernorm, bias;   /* layernorms stand in it; linears have biases */
+    bool layernorm, bias;   /* layernorms, linears have biases */
     double alpha;           /* start of dyt's alpha; NaN: no dyt */
     bool by_depth;          /* factors or start values follow the depth */
     size_t head;            /* width of a head */

@@ -139,6 +139,7 @@ const tb_peer tb_peer_fairseq = {
 #define X_START    "layerscale_init_value"
 #define X_RMS      "use_rmsnorm"
 #define X_SCALE    "use_scalenorm"
+#define X_SIMPLE   "use_simple_rmsnorm"
 #define X_TANH     "use_dynamic_tanh"
 #define X_ALPHA    "dynamic_tanh_init_alpha"
 #define X_INNER    "ff_post_act_ln"
@@ -163,6 +164,7 @@ static const tb_peer_key x_keys[] = {
     FLAG(X_FINAL, "true", TB_PEER_FINAL, false),
     FLAG(X_RMS, "false", TB_PEER_ALL, false),
     FLAG(X_SCALE, "false", TB_PEER_ALL, false),
+    FLAG(X_SIMPLE, "false", TB_PEER_ALL, false),
     FLAG(X_TANH, "false", TB_PEER_ALL, false),
     NUMBER(X_ALPHA, "1", 0),
     FLAG(X_SKIP, "false", TB_PEER_BLOCK, false),
@@ -185,6 +187,7 @@ typedef struct x_norm {
 /* Theirs divide by max(length, 1e-12), whatever the kind. */
 static const x_norm x_norms[] = {
     {X_RMS, "    norm = rmsnorm\n    eps = 1e-12\n    eps_mode = clamp\n"},
+    {X_SIMPLE, "    norm = rmsnorm\n    eps = 1e-12\n    eps_mode = clamp\n"},
     {X_SCALE, "    norm = scalenorm\n    eps = 1e-12\n    eps_mode = clamp\n"},
     {X_TANH, "    norm = dyt\n"},
 };
@@ -210,8 +213,8 @@ static tb_status x_refused(tb_peer_text *t, const tb_peer_set *set)
         bool bad;
         const char *why;
     } rules[] = {
-        {kinds > 1, "use_rmsnorm, use_scalenorm and use_dynamic_tanh exclude "
-                    "each other"},
+        {kinds > 1, "the norms of use_rmsnorm, use_simple_rmsnorm, "
+                    "use_scalenorm and use_dynamic_tanh exclude each other"},
         {x_on(set, X_SANDWICH) && !pre, "sandwich_norm needs pre_norm"},
         {x_on(set, X_BOTH) && !pre, "pre_and_post_norm needs pre_norm"},
         {x_on(set, X_TANH) && !pre, "use_dynamic_tanh needs pre_norm"},
@@ -300,8 +303,11 @@ static void x_model(tb_peer_text *t, const tb_peer_set *set)
 
 static tb_status x_write(tb_peer_text *t, const tb_peer_set *set)
 {
-    bool kind = x_on(set, X_RMS) || x_on(set, X_SCALE) || x_on(set, X_TANH);
+    bool kind = false;
     TB_TRY(x_refused(t, set));
+    for (size_t i = 0; i < TB_LEN(x_norms); i++)
+        kind |= x_on(set, x_norms[i].key);
+    t->bare = x_on(set, X_SIMPLE) ? "norm" : NULL;
     x_sublayers(t, set);
     if (x_on(set, X_GATE)) {
         x_sublayer(t, set, "attn");

@@ -29,7 +29,7 @@ static void put(chain *c, const char *e, bool sum)
 
 static void norm(chain *c)
 {
-    put(c, tb_peer_norm(c->t, c->n, c->e), *c->n == 's'); /* sqrt(d)*... */
+    put(c, tb_peer_norm(c->t, c->n, c->e), false);
 }
 
 static void rmsnorm(chain *c)
@@ -126,6 +126,7 @@ static void around(tb_peer_text *t, tb_buf *section, const char *letters,
 #define TOP  "transformer-postprocess-top"
 #define ACT  "transformer-ffn-activation"
 #define DEEP "transformer-depth-scaling"
+#define BARE "transformer-no-affine"
 
 static const tb_peer_key marian_keys[] = {
     {PRE, "pre", TB_PEER_LETTERS, "dnr", "", TB_PEER_BLOCK, true},
@@ -135,6 +136,7 @@ static const tb_peer_key marian_keys[] = {
      true},
     {ACT, "activation", TB_PEER_WORD, "swish|relu|gelu", "", 0, false},
     {DEEP, "depth-scaling", TB_PEER_FLAG, NULL, "false", 0, false},
+    {BARE, "no-affine", TB_PEER_FLAG, NULL, "false", TB_PEER_ALL, false},
     {0}};
 
 static const char *const marian_acts[][2] = {
@@ -180,6 +182,7 @@ static tb_status marian_write(tb_peer_text *t, const tb_peer_set *set)
     const tb_peer *p = &tb_peer_marian;
     const char *top = tb_peer_at(p, set, TOP), *emb = tb_peer_at(p, set, EMB);
     TB_TRY(refuse_twice(t, set));
+    t->bare = tb_peer_on(p, set, BARE) ? "" : NULL;
     chain like = marian_words(t, set), stem = like;
     const char *act = tb_peer_mapped(marian_acts, tb_peer_at(p, set, ACT), 1);
     tb_peer_activation(t, act ? act : "");
@@ -258,7 +261,7 @@ static const struct {
 } t2t_norms[] = {
     {"layer", "norm", ""},
     {"batch", "norm", "    norm = batchnorm\n"},
-    {"noam", "sqrt(d)*l2norm", "    eps_mode = clamp_square\n"},
+    {"noam", "norm", "    norm = rmsnorm\n    eps_mode = clamp_square\n"},
     {"none", NULL, ""},
 };
 
@@ -293,6 +296,7 @@ static tb_status t2t_write(tb_peer_text *t, const tb_peer_set *set)
     size_t row;
     TB_TRY(t2t_norm(t, tb_peer_at(p, set, T2T_NORM), &row));
     chain like = {.t = t, .n = t2t_norms[row].word, .skip = "x"};
+    t->bare = tb_streq(t2t_norms[row].type, "noam") ? "" : NULL;
     if (!like.n) {
         pre = without(t, pre, 'n');
         post = without(t, post, 'n');

@@ -333,8 +333,9 @@ const char *tb_peer_of(tb_peer_text *t, const char *fmt, ...)
 
 const char *tb_peer_norm(tb_peer_text *t, const char *word, const char *e)
 {
+    bool bare = t->bare && (!*t->bare || tb_streq(t->bare, word));
     t->norms = true;
-    return tb_peer_of(t, "%s(%s)", word, e);
+    return tb_peer_of(t, "%s(%s%s)", word, e, bare ? ", gain=false" : "");
 }
 
 void tb_peer_activation(tb_peer_text *t, const char *word)

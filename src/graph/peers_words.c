@@ -38,9 +38,13 @@ typedef struct sub {
     const lint_use *u;
 } sub;
 
-static const char *op_at(const sub *s, int node)
+/* "rmsnorm", "rmsnorm without a gain" */
+static const char *norm_name(tb_arena *a, const lint_graph *g, int node)
 {
-    return s->g->g->nodes[node].op->name;
+    const tb_node *n = &g->g->nodes[node];
+    bool bare = n->nin == 1 && n->op != &tb_op_l2norm;
+    return bare ? tb_arena_printf(a, "%s without a gain", n->op->name)
+                : n->op->name;
 }
 
 /* The norm behind another sublayer's sum, which post-norm reads. */
@@ -66,7 +70,7 @@ static void norms(const sub *s)
         if (at[i].node >= 0)
             say(s->w, at[i].before, s->r->name,
                 tb_arena_printf(s->w->arena, "%s %s", at[i].after,
-                                op_at(s, at[i].node)));
+                                norm_name(s->w->arena, s->g, at[i].node)));
 }
 
 static void factor(const sub *s, const char *what, lint_factor f)
@@ -124,7 +128,8 @@ static void inside(const sub *s)
     for (int i = s->r->first; i <= s->r->last; i++)
         if (s->g->reach[i] && !is_usual(s, i))
             say(s->w, "inside ", s->r->name,
-                tb_arena_printf(s->w->arena, " stands %s", op_at(s, i)));
+                tb_arena_printf(s->w->arena, " stands %s",
+                                s->g->g->nodes[i].op->name));
 }
 
 static void skip(const sub *s)
@@ -224,7 +229,7 @@ static void ends(words *w, const lint_graph *g, const char *where)
     for (int i = 0; i <= g->top; i++)
         if (lint_is_norm(g, i) && g->reach[i])
             say_all(w, tb_arena_printf(w->arena, "%s stands %s", where,
-                                       g->g->nodes[i].op->name));
+                                       norm_name(w->arena, g, i)));
 }
 
 /* A final section may do more than norm. */
@@ -285,7 +290,7 @@ static void look_at_norm(const lint_graph *g, int i, tb_peer_look *out,
 {
     const tb_op *op = g->g->nodes[i].op;
     const double *attr = g->attr[i];
-    out->layernorm |= tb_streq(op->name, "layernorm");
+    out->layernorm |= op == &tb_op_layernorm && g->g->nodes[i].nin > 2;
     if (!op->nattr || !tb_streq(op->attr_name[TB_ATTR_NORM_EPS], "eps"))
         return;
     bool clamps = op == &tb_op_scalenorm || op == &tb_op_l2norm;
