@@ -10,22 +10,61 @@ static const opt_usage usage = {
     .name = "blocks",
     .operands = "",
     .summary = "the blocks that are built in",
-    .detail = "Their names stand wherever a command takes a BLOCK. --json "
-              "prints their texts too.",
+    .detail = "Their names stand wherever a command takes a BLOCK: what is on "
+              "the lane when every branch is removed, what they are, and where "
+              "they were published. --json prints their texts too.",
     .example = "blocks",
 };
 
 typedef struct row {
     tb_block *block;
     char *text, *lane;
-    char what[80];
+    char what[120], source[160];
 } row;
 
-/* The first line of the comment at the head of the file. */
-static void first_line(const char *about, char *out, size_t cap)
+/* A line of the comment at the head of the file, from 0. */
+static void line_of(const char *about, int line, char *out, size_t cap)
 {
+    for (; about && line > 0; line--) {
+        about = strchr(about, '\n');
+        about += about != NULL;
+    }
     size_t n = about ? strcspn(about, "\n") : 0;
     snprintf(out, cap, "%.*s", (int)n, about ? about : "");
+}
+
+/* Without a number: the second line up to what is beside it, "PMLR v119" of a
+ * long one. */
+static void other_source(const char *about, char *out, size_t cap)
+{
+    enum { LONG = 24 };
+    line_of(about, 1, out, cap);
+    char *and = strstr(out, " and ");
+    size_t n = and? (size_t)(and-out) : strcspn(out, "(;");
+    while (n && out[n - 1] == ' ')
+        n--;
+    out[n] = '\0';
+    char *last = n > LONG ? strrchr(out, ',') : NULL;
+    if (last)
+        memmove(out, last + 2, strlen(last + 1));
+}
+
+/* The first arXiv number of the comment. */
+static void source_of(const char *about, char *out, size_t cap)
+{
+    static const char mark[] = "arXiv:", digits[] = "0123456789";
+    const char *at = about ? strstr(about, mark) : NULL;
+    while (at && !strchr(digits, at[sizeof mark - 1]))
+        at = strstr(at + 1, mark);
+    if (!at) {
+        other_source(about, out, cap);
+        return;
+    }
+    at += sizeof mark - 1;
+    size_t n = strspn(at, "0123456789.");
+    while (n && at[n - 1] == '.') /* of the sentence */
+        n--;
+    snprintf(out, cap, "%s%.*s", mark, (int)n, at);
 }
 
 static tb_status load(tb_ctx *ctx, size_t i, row *r)
@@ -35,9 +74,11 @@ static tb_status load(tb_ctx *ctx, size_t i, row *r)
         s = tb_block_text(ctx, r->block, &r->text);
     if (s == TB_OK)
         s = tb_lane_text(ctx, r->block, &r->lane);
-    if (s == TB_OK)
-        first_line(tb_block_about(r->block), r->what, sizeof r->what);
-    return s;
+    if (s != TB_OK)
+        return s;
+    line_of(tb_block_about(r->block), 0, r->what, sizeof r->what);
+    source_of(tb_block_about(r->block), r->source, sizeof r->source);
+    return TB_OK;
 }
 
 static void unload(tb_ctx *ctx, row *r)
@@ -69,12 +110,15 @@ static int as_json(tb_ctx *ctx, const row *rows, size_t n)
     return print_json(ctx, j, 0);
 }
 
+enum { COLUMNS = 4 };
+
 static int as_table(tb_ctx *ctx, const row *rows, size_t n, bool ascii)
 {
     static const tb_column columns[] = {{"block", TB_LEFT, 0, false},
-                                        {"lane", TB_LEFT, 1, true},
-                                        {"what it is", TB_LEFT, 2, true}};
-    const char **cells = calloc(3 * n + 1, sizeof *cells);
+                                        {"lane", TB_LEFT, 0, true},
+                                        {"what it is", TB_LEFT, 2, true},
+                                        {"source", TB_LEFT, 1, false}};
+    const char **cells = calloc(COLUMNS * n + 1, sizeof *cells);
     tb_terminal term = terminal_of(ascii);
     tb_out *out;
     if (!cells || tb_out_create(ctx, &out) != TB_OK) {
@@ -82,12 +126,14 @@ static int as_table(tb_ctx *ctx, const row *rows, size_t n, bool ascii)
         return die(ctx, TB_ERR_MEMORY);
     }
     for (size_t i = 0; i < n; i++) {
-        cells[3 * i] = tb_block_name(rows[i].block);
-        cells[3 * i + 1] = rows[i].lane;
-        cells[3 * i + 2] = rows[i].what;
+        const char **cell = &cells[COLUMNS * i];
+        cell[0] = tb_block_name(rows[i].block);
+        cell[1] = rows[i].lane;
+        cell[2] = rows[i].what;
+        cell[3] = rows[i].source;
     }
     tb_table t = {
-        .columns = columns, .n_columns = 3, .cells = cells, .n_rows = n};
+        .columns = columns, .n_columns = COLUMNS, .cells = cells, .n_rows = n};
     tb_status s = tb_table_term(ctx, &t, &term, out);
     if (s == TB_OK)
         fputs(tb_out_str(out), stdout);

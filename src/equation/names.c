@@ -68,6 +68,33 @@ const char *const *tb_callable_names(size_t *n)
     return callable_names;
 }
 
+/* What people write who come from elsewhere, for suggestions. */
+static const struct {
+    const char *written, *meant;
+} other_words[] = {
+    {"ln", "LN"},          {"mlp", "MLP"},      {"mha", "MHA"},
+    {"sublayer", "F"},     {"f", "F"},          {"rms", "rmsnorm"},
+    {"attention", "attn"}, {"dropout", "drop"}, {"swish", "silu"},
+};
+
+const char *tb_callable_near(const char *word, const char *const *own,
+                             size_t nown)
+{
+    enum { OTHER = TB_LEN(other_words), BUILT_IN = TB_LEN(callable_names) };
+    const char *words[OTHER + BUILT_IN], *near;
+    for (size_t i = 0; i < OTHER; i++)
+        words[i] = other_words[i].written;
+    for (size_t i = 0; i < BUILT_IN; i++)
+        words[OTHER + i] = callable_names[i];
+    near = nown ? tb_nearest(word, own, nown) : NULL;
+    if (!near)
+        near = tb_nearest(word, words, OTHER + BUILT_IN);
+    for (size_t i = 0; near && i < OTHER; i++)
+        if (near == other_words[i].written)
+            return other_words[i].meant;
+    return near;
+}
+
 const char *tb_reserved_find(const char *name)
 {
     for (size_t i = 0; i < TB_LEN(reserved); i++)

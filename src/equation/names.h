@@ -125,6 +125,12 @@ tb_callable_kind tb_callable_find(const char *name);
 /** tb_callable_names - all of them, for suggestions; *n is the count. */
 const char *const *tb_callable_names(size_t *n);
 
+/** tb_callable_near - the function most likely meant by an unknown word: one of
+ * the text's own, else a built-in one, also by the name it has elsewhere ("ln",
+ * "swish"); NULL: none is near. */
+const char *tb_callable_near(const char *word, const char *const *own,
+                             size_t nown);
+
 /** tb_reserved_find - what a reserved value name stands for, or NULL. */
 const char *tb_reserved_find(const char *name);
 

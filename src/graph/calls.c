@@ -1178,15 +1178,13 @@ static tb_status call_named_linear(tb_builder *b, const tb_expr *e, tb_lin lin,
 
 static tb_status unknown_call(tb_builder *b, const tb_expr *e)
 {
-    size_t n, ndefs = (size_t)b->block->ndefs;
-    const char *const *builtin = tb_callable_names(&n);
-    const char **words = tb_arena_alloc(b->arena, (n + ndefs) * sizeof *words);
-    if (!words)
+    size_t n = (size_t)b->block->ndefs;
+    const char **own = tb_arena_alloc(b->arena, (n + 1) * sizeof *own);
+    if (!own)
         return TB_ERR_MEMORY;
-    memcpy(words, builtin, n * sizeof *words);
-    for (size_t i = 0; i < ndefs; i++)
-        words[n + i] = b->block->defs[i].name;
-    const char *near = tb_nearest(e->name, words, n + ndefs);
+    for (size_t i = 0; i < n; i++)
+        own[i] = b->block->defs[i].name;
+    const char *near = tb_callable_near(e->name, own, n);
     return tb_build_fail(b, e->pos, "unknown function %s%s%s%s", e->name,
                          near ? "; did you mean " : "", near ? near : "",
                          near ? "?" : "");

@@ -2,6 +2,7 @@
 """tollbooth explain and blocks."""
 
 import os
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
@@ -35,6 +36,35 @@ def blocks_are_the_files(t):
         t.ok(b["source"], b["name"], "has no source")
     table = t.run("blocks", rc=0).out
     t.has(table, *names)
+
+
+@test
+def blocks_table(t):
+    """Name, lane, what and source, aligned at any width."""
+    found = blocks(t)
+    for columns in (40, 80, 120, 200):
+        lines = t.run("blocks", rc=0, env={"COLUMNS": str(columns)}).out.splitlines()
+        t.ok(max(len(line) for line in lines) <= columns, columns)
+        heads = [h for h in ("block", "lane", "what it is", "source")
+                 if h in lines[0]]
+        t.eq(heads[:2], ["block", "lane"])
+        t.eq(len(heads), 4 if columns >= 80 else 2, columns)
+        starts = [lines[0].index(h) for h in heads]
+        names = {}
+        hidden = [line for line in lines if line.startswith("not shown: ")]
+        t.eq(hidden, [] if columns >= 80 else ["not shown: what it is, source"])
+        for line in lines[2:len(lines) - len(hidden)]:
+            for start in starts[1:]:
+                t.ok(line[start - 1:start] in ("", " "), columns, line)
+            if line and line[0] != " ":
+                names[line.split()[0]] = line
+        t.ok(all(b["name"] in names for b in found), columns)
+        for b in found:
+            arxiv = re.search(r"arXiv:[\d.]+\d", b["source"])
+            if arxiv and columns >= 80:
+                t.has(names[b["name"]], arxiv.group(0))
+    plain = t.run("blocks", "--ascii", rc=0).raw
+    t.ok(all(c < 128 for c in plain), "not ASCII")
 
 
 @test

@@ -822,6 +822,24 @@ TB_TEST(names_hold_values) /* C026 */
 /* --- calls ------------------------------------------------------------------
  */
 
+TB_TEST(words_from_elsewhere)
+{
+    static const char *const words[][2] = {
+        {"lm", "LN"},        {"ln", "LN"},       {"swish", "silu"},
+        {"f", "F"},          {"rms", "rmsnorm"}, {"attention", "attn"},
+        {"dropout", "drop"}, {"mlp", "MLP"},
+    };
+    for (size_t i = 0; i < TB_LEN(words); i++) {
+        char text[80], want[200];
+        tb_format(text, sizeof text, "x = x + %s(x)", words[i][0]);
+        tb_format(want, sizeof want,
+                  "1:9: unknown function %s; did you mean %s?\n    %s\n"
+                  "            ^",
+                  words[i][0], words[i][1], text);
+        refused(T, text, want);
+    }
+}
+
 TB_TEST(calls_and_suggestions)
 {
     refused(T, "x = x + nrom(x)",
