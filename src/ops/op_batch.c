@@ -4,7 +4,7 @@
  * batchnorm (Ioffe, Szegedy 2015, arXiv:1502.03167): c = x - mean,
  * v = mean(c^2) over the tokens that the mask keeps.
  * powernorm (Shen et al. 2020, arXiv:2003.07845): c = x, v = mean(x^2). The
- * paper's layer scale before it is written powernorm(rmsnorm(x)).
+ * paper's layer scale before it is a norm of its own (blocks/powernorm.block).
  *
  *   y = r c gain + bias,   r = 1/sqrt(v + eps); 0 at hidden tokens
  *
@@ -16,7 +16,9 @@
  *            running v, and the approximate backward gx = r (h - nu n). This
  *            is NOT the derivative of that forward, which would be r h; nu
  *            estimates the part along n that a batch statistic would take out.
- *            The tangent is that of the forward.
+ *            The tangent is that of the forward. The authors' code
+ *            (sIncerass/powernorm) differs: its backward takes r from this
+ *            batch, and is approximate in the warm-up too.
  *   FROZEN   evaluation: running statistics, constants to every pass.
  *
  * `update`, with m the momentum (0.1): mean += m (batch - mean), likewise v,
