@@ -118,7 +118,7 @@ typedef struct tb_graph {
     tb_output *outputs;
     int ncarried; /* streams that go on: the first of the outputs */
     int nlists;
-    tb_list *lists; /* that go on beside them */
+    tb_list *lists;      /* that go on beside them */
     int nstreams, ncuts; /* at most TB_STREAMS_MOST streams stand in cuts */
     const char **streams;
     tb_cut *cuts;
@@ -319,9 +319,17 @@ typedef struct tb_jacobian {
 tb_status tb_jacobian_build(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
                             tb_jac_mode mode, tb_jacobian *out);
 
-/** tb_jacobian_between - d node `to` / d node `from`, all else held. */
+/** tb_jacobian_memory - d x out / d memory of a decoder block: the step that
+ * reads the memory, and those above it. *said is false where there is none,
+ * and of several streams or several such steps, whose sum is no product. */
+tb_status tb_jacobian_memory(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
+                             tb_jac_mode mode, tb_jacobian *out, bool *said);
+
+/** tb_jacobian_between - d node `to` / d node `from`. `held` (-1: none) stays
+ * as it is, although it may depend on `from`. */
 tb_status tb_jacobian_between(tb_arena *arena, const tb_graph *g, int from,
-                              int to, tb_jac_mode mode, const tb_jx **out);
+                              int held, int to, tb_jac_mode mode,
+                              const tb_jx **out);
 
 typedef enum tb_notation {
     TB_NOTE_TEXT,

@@ -232,13 +232,31 @@ static const tb_jx *node_rule(maker *m, int i)
     return &tb_jx_zero;
 }
 
+/* What a sublayer makes of the memory: J_F,memory(arg). */
+static const tb_jx *memory_rule(maker *m, const tb_region *r)
+{
+    if (m->at[r->in[1]]->kind == TB_JX_ZERO)
+        return &tb_jx_zero;
+    const char *name = tb_arena_printf(m->a, "%s,memory", r->shown);
+    const tb_jx *x = name ? keep(m, m->now, 1,
+                                 (tb_jx){.kind = TB_JX_SYM,
+                                         .name = name,
+                                         .node = r->in[0],
+                                         .at = m->now,
+                                         .input = 1})
+                          : NULL;
+    return prod(m, x, m->at[r->in[1]]);
+}
+
 /* A closed sublayer: one symbol at its output, nothing inside. */
 static const tb_jx *region_rule(maker *m, int i)
 {
     const tb_region *r = &m->g->regions[m->g->nodes[i].region];
     if (i != r->out || m->mode == TB_JAC_SILENT || m->mode == TB_JAC_LANE)
         return &tb_jx_zero;
-    return prod(m, leaf(m, TB_JX_SYM, r->shown, r->in[0]), m->at[r->in[0]]);
+    const tb_jx *own =
+        prod(m, leaf(m, TB_JX_SYM, r->shown, r->in[0]), m->at[r->in[0]]);
+    return r->nin < 2 ? own : sum(m, own, memory_rule(m, r), 1);
 }
 
 /* A definition may read the section's names: then J_F(arg) is not all. */
@@ -247,7 +265,8 @@ static bool reads_around(const maker *m, const tb_region *r)
     for (int i = r->first; i <= r->last; i++)
         for (int k = 0; k < m->g->nodes[i].nin; k++) {
             int a = m->g->nodes[i].in[k];
-            if (a < r->first && a != r->in[0] && m->at[a]->kind != TB_JX_ZERO)
+            bool argument = a == r->in[0] || (r->nin > 1 && a == r->in[1]);
+            if (a < r->first && !argument && m->at[a]->kind != TB_JX_ZERO)
                 return true;
         }
     return false;
@@ -351,11 +370,57 @@ tb_status tb_jacobian_build(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
 }
 
 tb_status tb_jacobian_between(tb_arena *arena, const tb_graph *g, int from,
-                              int to, tb_jac_mode mode, const tb_jx **out)
+                              int held, int to, tb_jac_mode mode,
+                              const tb_jx **out)
 {
     maker m = {.a = arena, .g = g, .mode = mode};
+    const int both[] = {from, held};
     TB_TRY(begin(&m));
-    TB_TRY(build_step(&m, &from, 1, 0, to > from ? to : from));
+    TB_TRY(build_step(&m, both, held < 0 ? 1 : 2, 0, to > from ? to : from));
     *out = m.at[to];
+    return TB_OK;
+}
+
+/* --- the memory ----------------------------------------------------------- */
+
+static int memory_of(const tb_graph *g)
+{
+    for (int i = 0; i < g->ninputs; i++)
+        if (tb_streq(g->nodes[g->inputs[i]].name, "memory"))
+            return g->inputs[i];
+    return -1;
+}
+
+/* What step f of a single stream takes from the memory. */
+static tb_status memory_step(maker *m, int f, int memory, const tb_jx **out)
+{
+    const int held[] = {m->g->cuts[f].nodes[0], memory};
+    int last = m->g->cuts[f + 1].nodes[0];
+    TB_TRY(build_step(m, held, 2, 1, last));
+    *out = m->at[last];
+    return TB_OK;
+}
+
+tb_status tb_jacobian_memory(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
+                             tb_jac_mode mode, tb_jacobian *out, bool *said)
+{
+    maker m = {.a = arena, .g = g, .mode = mode};
+    int memory = memory_of(g), readers = 0;
+    *said = false;
+    if (memory < 0 || g->nstreams > 1)
+        return TB_OK;
+    TB_TRY(tb_jacobian_build(ctx, arena, g, mode, out));
+    TB_TRY(begin(&m));
+    for (int f = 0; f < out->nfactors; f++) {
+        const tb_jx *own;
+        TB_TRY(memory_step(&m, f, memory, &own));
+        if (own->kind == TB_JX_ZERO)
+            continue;
+        readers++;
+        for (int below = 0; below < f; below++)
+            out->entries[below] = &tb_jx_one;
+        out->entries[f] = own;
+    }
+    *said = readers == 1;
     return TB_OK;
 }

@@ -54,6 +54,10 @@ static tb_status look_at(tb_ctx *ctx, tb_explained *e, tb_explained_kind *k)
     TB_TRY(tb_jacobian_build(ctx, a, k->g, TB_JAC_OPEN, &k->open));
     TB_TRY(tb_jacobian_build(ctx, a, k->g, TB_JAC_SILENT, &k->silent));
     TB_TRY(tb_jacobian_build(ctx, a, k->g, TB_JAC_LANE, &k->lane));
+    TB_TRY(tb_jacobian_memory(ctx, a, k->g, TB_JAC_CLOSED, &k->memory,
+                              &k->has_memory));
+    TB_TRY(tb_jacobian_memory(ctx, a, k->g, TB_JAC_OPEN, &k->memory_open,
+                              &k->has_memory));
     TB_TRY(tb_graph_lane(ctx, k->g, a, &k->info));
     return name_blocks(e, k);
 }
@@ -207,6 +211,8 @@ static tb_status kinds_json(tb_ctx *ctx, const tb_explained *e, tb_json *j)
         TB_TRY(formula_json(ctx, &k->closed, TB_NOTE_TEXT, "text", j));
         TB_TRY(formula_json(ctx, &k->closed, TB_NOTE_LATEX, "latex", j));
         TB_TRY(formula_json(ctx, &k->closed, TB_NOTE_MATHML, "mathml", j));
+        if (k->has_memory)
+            TB_TRY(formula_json(ctx, &k->memory, TB_NOTE_TEXT, "memory", j));
         tb_json_end(j);
     }
     tb_json_end(j);

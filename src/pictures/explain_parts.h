@@ -16,6 +16,9 @@ typedef struct tb_explained_kind {
     bool encoder;       /* of two stacks, the one under the head's */
     const char *blocks; /* "block 1", "encoder blocks 2-6" */
     tb_jacobian closed, open, silent, lane;
+    /* by the encoder's output, where that is said */
+    tb_jacobian memory, memory_open;
+    bool has_memory;
     tb_lane_info info;
 } tb_explained_kind;
 

@@ -188,6 +188,9 @@ static tb_status kind_formulas(tb_ctx *ctx, const tb_explained *e,
                   j->nfactors);
         tb_term_wrap(b, term, 10, text);
     }
+    if (k->has_memory)
+        TB_TRY(tb_explain_formula(ctx, term, "by memory",
+                                  expand ? &k->memory_open : &k->memory, b));
     TB_TRY(tb_explain_formula(ctx, term, "F = 0", &k->silent, b));
     tb_buf words;
     tb_buf_init(&words, ctx);
@@ -229,14 +232,53 @@ static tb_status formulas(tb_ctx *ctx, const tb_explained *e,
 static tb_status counts(const tb_explained *e, tb_out *out)
 {
     const tb_settings *s = &e->model->sizes.s;
-    char text[200];
+    char text[240], more[32] = "";
+    if (s->stack == TB_STACKS_BOTH)
+        tb_format(more, sizeof more, " + %zu", s->decoder_depth);
     size_t n = tb_format(text, sizeof text,
-                         "\n%zu parameters in %zu blocks of width %zu (block "
+                         "\n%zu parameters in %zu%s blocks of width %zu (block "
                          "1 shown); norm %s (%s), eps %g (%s)\n",
-                         e->model->nparameters, s->depth, s->width, s->norm,
-                         tb_origin_name(e->model->sizes.norm_from), s->eps,
-                         tb_origin_name(e->model->sizes.eps_from));
+                         e->model->nparameters, s->depth, more, s->width,
+                         s->norm, tb_origin_name(e->model->sizes.norm_from),
+                         s->eps, tb_origin_name(e->model->sizes.eps_from));
     tb_buf_put(&out->buf, text, n < sizeof text ? n : sizeof text - 1);
+    return TB_OK;
+}
+
+/* What stands above the layers of a stack: its final, or the tail. */
+static size_t end_of(const tb_model *m, size_t part)
+{
+    while (tb_model_role(m, part) == TB_PART_LAYER)
+        part++;
+    return part;
+}
+
+/* The first kind of each stack, with what is above it. */
+static tb_status diagrams(tb_ctx *ctx, tb_explained *e, const tb_terminal *term,
+                          tb_out *out)
+{
+    const tb_model *m = e->model;
+    const char *name = e->block->name ? e->block->name : "block";
+    bool both = m->sizes.s.stack == TB_STACKS_BOTH, encoder = false;
+    for (size_t i = 0; i < e->nkinds; i++) {
+        const tb_explained_kind *k = &e->kinds[i];
+        size_t end = end_of(m, k->part);
+        tb_diagram d;
+        if (i && k->encoder == encoder)
+            continue;
+        encoder = k->encoder;
+        TB_TRY(tb_diagram_of(ctx, &e->arena, k->g, tb_model_graph(m, end), &d));
+        if (both)
+            d.title = tb_arena_printf(&e->arena, "%s, %s", name,
+                                      encoder ? "encoder" : "decoder");
+        else if (e->block->name)
+            d.title = name;
+        if (!d.title)
+            return TB_ERR_MEMORY;
+        d.depth = tb_model_layers(m, end).n;
+        TB_TRY(tb_diagram_term(ctx, &d, term, out));
+        tb_buf_put(&out->buf, "\n", 1);
+    }
     return TB_OK;
 }
 
@@ -244,14 +286,8 @@ static tb_status explain_terminal(tb_ctx *ctx, tb_explained *e,
                                   const tb_terminal *term, bool expand,
                                   tb_out *out)
 {
-    tb_diagram d;
     TB_TRY(head(e, out));
-    TB_TRY(tb_diagram_of(ctx, &e->arena, e->kinds[0].g, e->tail, &d));
-    if (e->block->name)
-        d.title = e->block->name;
-    d.depth = e->model->sizes.s.depth;
-    TB_TRY(tb_diagram_term(ctx, &d, term, out));
-    tb_buf_put(&out->buf, "\n", 1);
+    TB_TRY(diagrams(ctx, e, term, out));
     TB_TRY(formulas(ctx, e, term, expand, out));
     TB_TRY(parameter_table(ctx, e, term, out));
     return counts(e, out);

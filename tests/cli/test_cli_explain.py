@@ -129,6 +129,90 @@ def expanded(t):
              d["expanded_" + form] + "\n")
 
 
+BOTH = ("--stack", "encoder-decoder")
+
+
+@test
+def jacobians_of_two_stacks(t):
+    d = explain(t, PRE, *BOTH, "--depth", "2", "--decoder-depth", "3")
+    one, two = d["jacobian"]["layers"]
+    t.eq([(k["stack"], k["from"], k["to"]) for k in (one, two)],
+         [("encoder", 1, 2), ("decoder", 1, 3)])
+    t.eq(one["text"], two["text"])
+    t.ok("memory" not in one)
+    t.has(two["memory"], "(I + J_F(LN(x2))\u00b7J_LN(x2))\u00b7J_F,memory(LN(x1))")
+    parallel = "encoder: x = x + F(x)\ndecoder: n = norm(x); " \
+               "x = x + attn(n) + cross(n) + ffn(n)"
+    t.eq(explain(t, parallel, *BOTH)["jacobian"]["layers"][1]["memory"],
+         "J_cross,memory(LN(x))")
+    out = t.run("explain", PRE, *BOTH, "--decoder-depth", "3", rc=0).out
+    t.has(out, "block, encoder", "block, decoder", "encoder blocks 1-6:",
+          "decoder blocks 1-3:", "by memory", "6 + 3 blocks")
+
+
+@test
+def cross_needs_an_encoder(t):
+    r = t.run("explain", "x = x + cross(x)", rc=3)
+    t.has(r.err, "1:9: cross: needs an encoder: --stack encoder-decoder")
+    r = t.run("explain", "x = x + attn(x) + ffn(x)", *BOTH, rc=3)
+    t.has(r.err, "1:1: no decoder block reads the encoder")
+    t.run("explain", "pre-ln", "--decoder-depth", "3", rc=2)
+
+
+# N, M: encoder's alpha and beta, decoder's (placements 4.2, C045)
+DEEPNORM = {
+    (6, 6): (1.4179381, 0.4969892, 2.0597671, 0.3432945),
+    (18, 6): (1.8661115, 0.3776302, 2.0597671, 0.3432945),
+    (6, 18): (1.5187188, 0.4640095, 2.7108060, 0.2608474),
+    (24, 24): (2.186760, 0.322258, 2.912951, 0.242746),
+}
+# N = M: encoder's and decoder's gain (4.3, 4.5)
+GAINS = {
+    "sub-ln": {6: (1.547288, 1.700109), 12: (1.948385, 1.893018),
+               24: (2.349172, 2.068010)},
+    "t-fixup": {6: (0.428092, 0.368894), 12: (0.359981, 0.310202),
+                24: (0.302707, 0.260847)},
+}
+
+
+def gain(d, name):
+    """The number in a rule: "xavier((12*M)^-0.25) = 0.343295"."""
+    rule = {p["name"]: p["init"] for p in d["parameters"]}[name + ".weight"]
+    return float(rule.split(" = ")[1]) if " = " in rule else 1.0
+
+
+def alphas_of(code):
+    return [float(a) for a in re.findall(r"\n        alpha = ([\d.]+)  #", code)]
+
+
+@test
+def constants_of_each_role(t):
+    for (n, m), want in DEEPNORM.items():
+        sizes = (*BOTH, "--depth", str(n), "--decoder-depth", str(m))
+        d = explain(t, "deepnorm", *sizes)
+        for role, beta in (("encoder", want[1]), ("decoder", want[3])):
+            for w in ("attn.v", "attn.o", "ffn.up", "ffn.down"):
+                t.near(gain(d, f"{role}.layers.1.{w}"), beta, 1e-6, w)
+            for w in ("attn.q", "attn.k"):
+                t.eq(gain(d, f"{role}.layers.1.{w}"), 1.0)
+        t.near(gain(d, "decoder.layers.0.cross.o"), want[3], 1e-6)
+        code = t.run("export", "--to", "pytorch", "deepnorm", *sizes, rc=0).out
+        alphas = alphas_of(code)
+        t.eq(len(alphas), 2)
+        for got, alpha in zip(alphas, (want[0], want[2])):
+            t.near(got, alpha, 1e-6)
+    one = explain(t, "deepnorm", "--depth", "12")
+    t.near(gain(one, "layers.0.ffn.up"), 0.3194716, 1e-6)
+    code = t.run("export", "--to", "pytorch", "deepnorm", "--depth", "12", rc=0).out
+    t.near(alphas_of(code)[0], 2.2133638, 1e-6)
+    for block, depths in GAINS.items():
+        for n, want in depths.items():
+            d = explain(t, block, *BOTH, "--depth", str(n))
+            for role, value in zip(("encoder", "decoder"), want):
+                # a rule shows six digits
+                t.near(gain(d, f"{role}.layers.0.ffn.down"), value, 6e-6, block)
+
+
 def lane(t, block, *more):
     d = explain(t, block, *more)["lane"]
     return d["kind"], d["coefficient"], d["tolls_per_block"], d["final_toll"]

@@ -2,6 +2,7 @@
 /* Models of two stacks and of an encoder alone: gradients against central
  * differences, memories of another length, padding and rows that see nothing
  * (C074, C075, C077, C078), and what a padded token may not change. */
+#include "model/symbolic.h"
 #include "model_help.h"
 
 enum { B = 3, T_ = 4, S_ = 7, VOCAB = 13, SAMPLES = 2 };
@@ -478,4 +479,74 @@ TB_TEST(profiling_counts_each_stack)
     double ffn = start(T, "admin", &s, "decoder.layers.0.ffn.vector");
     double next = start(T, "admin", &s, "decoder.layers.1.attn.vector");
     TB_CHECK(T, cross > 1 && ffn > cross && next > ffn);
+}
+
+/* --- the memory's Jacobian -------------------------------------------------
+ */
+
+static int memory_slot(const tb_graph *g)
+{
+    for (int i = 0; i < g->ninputs; i++)
+        if (tb_streq(g->nodes[g->inputs[i]].name, "memory"))
+            return i;
+    return 0;
+}
+
+/* Rows by backward passes against the formula's numbers. */
+static double memory_error(tb_test *T, const tb_trial *t, const double *m,
+                           size_t n, double *row, double *unit)
+{
+    const void *gout[] = {unit};
+    void *gin[4] = {NULL};
+    double worst = 0, size = 0;
+    gin[memory_slot(t->graph)] = row;
+    for (size_t i = 0; i < n; i++) {
+        const tb_bwd b = {.hi = -1, .lo = -1, .gout = gout, .gin = gin};
+        unit[i] = 1;
+        if (tb_plan_backward(T->ctx, &t->run, &b) != TB_OK)
+            tb_test_fail(T, __FILE__, __LINE__, "%s", tb_error(T->ctx));
+        unit[i] = 0;
+        for (size_t j = 0; j < n; j++) {
+            double d = tb_fabs(row[j] - m[i * n + j]), v = tb_fabs(row[j]);
+            worst = d > worst ? d : worst;
+            size = v > size ? v : size;
+        }
+    }
+    return size > 0 ? worst / size : 1;
+}
+
+static void check_memory(tb_test *T, const char *text)
+{
+    enum { TOKENS = 3, WIDTH = 8, SIZE = TOKENS * WIDTH };
+    static const tb_jac_mode modes[] = {TB_JAC_CLOSED, TB_JAC_OPEN};
+    static double m[SIZE * SIZE];
+    double row[SIZE], unit[SIZE] = {0};
+    tb_settings s = tiny(TB_STACKS_BOTH);
+    tb_block *b;
+    tb_trial t;
+    TB_OKAY(T, tb_block_load(T->ctx, text, &b));
+    TB_OKAY(T, tb_trial_open(&t, T->ctx, b, &s, 1, TOKENS, 3));
+    const tb_symbolic sym = tb_trial_symbolic(&t);
+    const tb_graph *g = t.graph;
+    int from = g->inputs[memory_slot(g)], to = g->outputs[0].node;
+    for (size_t i = 0; i < TB_LEN(modes); i++) {
+        TB_OKAY(T, tb_symbolic_between(&sym, from, to, modes[i], m));
+        double error = memory_error(T, &t, m, SIZE, row, unit);
+        if (!(error <= 1e-12))
+            tb_test_fail(T, __FILE__, __LINE__, "%s: off by %g", text, error);
+    }
+    tb_trial_close(&t);
+    tb_block_destroy(T->ctx, b);
+}
+
+TB_TEST(jacobian_by_the_memory)
+{
+    check_memory(T, "pre-ln");
+    check_memory(T, "post-ln");
+    check_memory(T, "deepnorm");
+    check_memory(T, "decoder: n = norm(x); x = x + attn(n) + cross(n) + ffn(n)"
+                    "\nblock: x = F(x)");
+    check_memory(T, "cross(x) = o(mha(q(x), k(norm(memory)), v(memory)))\n"
+                    "decoder: m = norm(memory)\n x = x + mha(x, m, m)\n"
+                    " x = x + F(norm(x))\nblock: x = F(x)");
 }
