@@ -3,6 +3,8 @@
 #ifndef TB_CLI_CLI_H
 #define TB_CLI_CLI_H
 
+#include <stdio.h>
+
 #include "opt.h"
 #include "tollbooth/block.h"
 #include "tollbooth/pictures.h"
@@ -22,6 +24,14 @@ int cmd_picture(tb_ctx *ctx, int argc, char **argv);
 int cmd_score(tb_ctx *ctx, int argc, char **argv);
 int cmd_train(tb_ctx *ctx, int argc, char **argv);
 int cmd_translate(tb_ctx *ctx, int argc, char **argv);
+
+/** put_clean - text as a terminal may have it: of control characters only
+ * newline and tab, '?' for the others. What users and files say goes through
+ * it. */
+void put_clean(FILE *to, const char *text);
+
+/** complain - a line for stderr, clean. */
+void complain(const char *fmt, ...) TB_PRINTF(1, 2);
 
 /** die - "tollbooth: <error text>" on stderr; the exit code of `s`. */
 int die(tb_ctx *ctx, tb_status s);

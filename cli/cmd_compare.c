@@ -106,7 +106,7 @@ static tb_status train_run(comparison *c, size_t i)
     progress_end(&w.bar);
     r->diverged = s == TB_ERR_DIVERGED;
     if (r->diverged)
-        fprintf(stderr, "tollbooth: %s: %s\n", label, tb_error(c->ctx));
+        complain("tollbooth: %s: %s\n", label, tb_error(c->ctx));
     return r->diverged ? TB_OK : s == TB_OK && w.forgot ? TB_ERR_MEMORY : s;
 }
 
@@ -333,8 +333,8 @@ static tb_status try_report(comparison *c, const char *path)
             remove(path);
         return TB_OK;
     }
-    fprintf(stderr, "tollbooth: %s: cannot write the report: %s\n", path,
-            strerror(errno));
+    complain("tollbooth: %s: cannot write the report: %s\n", path,
+             strerror(errno));
     tb_error_clear(c->ctx);
     return TB_ERR_IO;
 }

@@ -45,7 +45,7 @@ static int print_text(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
     tb_status status =
         tb_explain_text(ctx, b, s, format, expand, term.width, ascii, out);
     if (status == TB_OK)
-        fputs(tb_out_str(out), stdout);
+        put_clean(stdout, tb_out_str(out));
     if (status == TB_OK && numeric)
         numeric_line(numeric);
     tb_out_destroy(out);

@@ -60,8 +60,8 @@ static tb_status window_ids(tb_ctx *ctx, const tb_tokens *t, size_t batch,
     size_t row = tokens + 1;
     *out = NULL;
     if (t->count < row) {
-        fprintf(stderr, "tollbooth: %s: need at least %zu tokens, have %zu\n",
-                name, row, t->count);
+        complain("tollbooth: %s: need at least %zu tokens, have %zu\n", name,
+                 row, t->count);
         tb_error_clear(ctx);
         return TB_ERR_INPUT;
     }
@@ -184,13 +184,13 @@ static int print_figures(tb_ctx *ctx, const flow_options *o,
         return die(ctx, TB_ERR_MEMORY);
     tb_status s = flow_figure_term(ctx, runs, n, &term, out);
     if (s == TB_OK) {
-        fputs(tb_out_str(out), stdout);
+        put_clean(stdout, tb_out_str(out));
         tb_out_reset(out);
         printf("\n");
         s = flow_summary(ctx, runs, n, &term, out);
     }
     for (size_t i = 0; i < n && s == TB_OK; i++) {
-        fputs(tb_out_str(out), stdout);
+        put_clean(stdout, tb_out_str(out));
         tb_out_reset(out);
         print_heading(runs[i]);
         if (o->table)
@@ -200,7 +200,7 @@ static int print_figures(tb_ctx *ctx, const flow_options *o,
         if (s == TB_OK)
             s = flow_verdicts(ctx, runs[i], &term, out);
     }
-    fputs(tb_out_str(out), stdout);
+    put_clean(stdout, tb_out_str(out));
     tb_out_destroy(out);
     return s == TB_OK ? finish(code) : die(ctx, s);
 }

@@ -121,8 +121,8 @@ static void say_error(job *w, const char *what, tb_status s)
     bool folder =
         slash && !strpbrk(what, "=\n") && !strncmp(text, name, strlen(name));
     fflush(stdout);
-    fprintf(stderr, "tollbooth: %.*s%s\n", folder ? (int)(name - what) : 0,
-            what, *text ? text : tb_status_text(s));
+    complain("tollbooth: %.*s%s\n", folder ? (int)(name - what) : 0, what,
+             *text ? text : tb_status_text(s));
     if (!w->error || s != TB_ERR_PARSE)
         w->error = tb_status_exit(s);
 }
@@ -138,7 +138,7 @@ static tb_status show(job *w, const tb_lint *l, const tb_block *b,
     }
     tb_status s = tb_lint_text(l, name, line_columns(), &text);
     if (s == TB_OK) {
-        fputs(text, stdout);
+        put_clean(stdout, text);
         tb_text_free(w->ctx, text);
     }
     return s;
@@ -175,8 +175,8 @@ static void look_into(job *w, const char *folder)
 {
     list files = {0};
     if (!walk(folder, &files)) {
-        fprintf(stderr, "tollbooth: %s: cannot be read: %s\n", folder,
-                strerror(errno));
+        complain("tollbooth: %s: cannot be read: %s\n", folder,
+                 strerror(errno));
         w->error = tb_status_exit(TB_ERR_INPUT);
     }
     if (files.n)

@@ -10,11 +10,56 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* Control characters of C0, DEL, and of C1 as UTF-8 has them. */
+static size_t control(const char *s)
+{
+    unsigned char a = (unsigned char)s[0], b = (unsigned char)s[1];
+    if (a == 0xc2 && b >= 0x80 && b < 0xa0)
+        return 2;
+    return (a < ' ' && a != '\n' && a != '\t') || a == 0x7f;
+}
+
+void put_clean(FILE *to, const char *text)
+{
+    while (*text) {
+        size_t n = 0;
+        while (text[n] && !control(text + n))
+            n++;
+        fwrite(text, 1, n, to);
+        text += n;
+        if (*text) {
+            putc('?', to);
+            text += control(text);
+        }
+    }
+}
+
+static void say_list(const char *fmt, va_list ap)
+{
+    va_list again;
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    char *text = n < 0 ? NULL : malloc((size_t)n + 1);
+    if (text)
+        vsnprintf(text, (size_t)n + 1, fmt, again);
+    put_clean(stderr, text ? text : "tollbooth: out of memory\n");
+    free(text);
+    va_end(again);
+}
+
+void complain(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    say_list(fmt, ap);
+    va_end(ap);
+}
+
 int die(tb_ctx *ctx, tb_status s)
 {
     const char *text = tb_error(ctx);
     fflush(stdout);
-    fprintf(stderr, "tollbooth: %s\n", *text ? text : tb_status_text(s));
+    complain("tollbooth: %s\n", *text ? text : tb_status_text(s));
     return tb_status_exit(s);
 }
 
@@ -23,7 +68,7 @@ int usage_error(const char *command, const char *fmt, ...)
     va_list ap;
     fprintf(stderr, "tollbooth %s: ", command);
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    say_list(fmt, ap);
     va_end(ap);
     fprintf(stderr, "\n");
     return tb_status_exit(TB_ERR_USAGE);

@@ -36,10 +36,9 @@ static tb_status read_value(tb_ctx *ctx, char *text, const char *what,
     if (ends_with(text, ".npy"))
         return tb_npy_read(ctx, text, out);
     if (!colon && ends_with(text, ".safetensors")) {
-        fprintf(stderr,
-                "tollbooth: %s: got %s, wanted %s:TENSOR with the tensor's "
-                "name\n",
-                what, text, text);
+        complain("tollbooth: %s: got %s, wanted %s:TENSOR with the tensor's "
+                 "name\n",
+                 what, text, text);
         return TB_ERR_INPUT;
     }
     if (!colon)
@@ -78,8 +77,8 @@ int named_add(tb_ctx *ctx, named *n, const char *option, const char *item)
     if (s != TB_OK) /* said above where the library has nothing to say */
         return *tb_error(ctx) ? die(ctx, s) : tb_status_exit(s);
     if (n->arrays[i].rank > TB_EVAL_RANK) {
-        fprintf(stderr, "tollbooth: %s: got %d lists deep, wanted at most %d\n",
-                what, n->arrays[i].rank, TB_EVAL_RANK);
+        complain("tollbooth: %s: got %d lists deep, wanted at most %d\n", what,
+                 n->arrays[i].rank, TB_EVAL_RANK);
         return tb_status_exit(TB_ERR_SHAPE);
     }
     describe(n, i);

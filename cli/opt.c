@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Parsing and printing of option tables. */
-#include "opt.h"
+#include "cli.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -269,8 +269,8 @@ static opt_end unknown(const opt_usage *u, const opt *opts, const char *word)
     snprintf(name, sizeof name, "%.*s", (int)(len > dashes ? len - dashes : 0),
              word + (len > dashes ? dashes : len));
     near = tb_nearest(name, names, n);
-    fprintf(stderr, "tollbooth %s: unknown option %.*s", u->name,
-            len < sizeof name ? (int)len : (int)sizeof name, word);
+    complain("tollbooth %s: unknown option %.*s", u->name,
+             len < sizeof name ? (int)len : (int)sizeof name, word);
     if (near)
         fprintf(stderr, "; did you mean --%s?", near);
     fprintf(stderr, "\ntollbooth %s --help lists them\n", u->name);
@@ -307,11 +307,11 @@ static opt_end one_option(const opt_usage *u, const opt *opts, int argc,
     if (value && set_value(o, value))
         return OPT_GO;
     wanted(o, want);
-    fprintf(stderr, "tollbooth %s: --%s: got %s, wanted %s\n", u->name, o->name,
-            !value   ? "nothing"
-            : *value ? value
-                     : "an empty value",
-            want);
+    complain("tollbooth %s: --%s: got %s, wanted %s\n", u->name, o->name,
+             !value   ? "nothing"
+             : *value ? value
+                      : "an empty value",
+             want);
     return OPT_BAD;
 }
 

@@ -68,7 +68,7 @@ static int unknown_command(const char *word)
         names[i] = commands[i].name;
     names[NCOMMANDS] = "help";
     near = tb_nearest(word, names, NCOMMANDS + 1);
-    fprintf(stderr, "tollbooth: unknown command %s", word);
+    complain("tollbooth: unknown command %s", word);
     if (near)
         fprintf(stderr, "; did you mean %s?", near);
     fprintf(stderr, "\ntollbooth --help lists them\n");
@@ -78,8 +78,8 @@ static int unknown_command(const char *word)
 static void print_log(void *user, tb_log_level level, const char *line)
 {
     (void)user;
-    fprintf(stderr, "tollbooth: %s%s\n",
-            level == TB_LOG_WARN ? "warning: " : "", line);
+    complain("tollbooth: %s%s\n", level == TB_LOG_WARN ? "warning: " : "",
+             line);
 }
 
 static int run(const command *c, int argc, char **argv)

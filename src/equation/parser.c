@@ -125,6 +125,11 @@ static size_t skip_bytes(const char *s, size_t n, const char *set)
     return i;
 }
 
+static bool is_control(char c)
+{
+    return (unsigned char)c < ' ' || c == 0x7f;
+}
+
 /* The comment lines the text starts with, without '#' and one blank. */
 static void keep_about(tb_parser *p, const char *s, size_t n)
 {
@@ -144,8 +149,8 @@ static void keep_about(tb_parser *p, const char *s, size_t n)
             length--;
         if (used > 0)
             about[used++] = '\n';
-        memcpy(about + used, s + i, length);
-        used += length;
+        for (size_t k = 0; k < length; k++) /* it is shown on terminals */
+            about[used++] = is_control(s[i + k]) ? ' ' : s[i + k];
         i = end < n ? end + 1 : n;
         i += skip_bytes(s + i, n - i, " \t");
     }

@@ -85,7 +85,7 @@ typedef struct tb_builder {
     tb_scope scope;             /* the section's values and linears */
     const struct tb_args *args; /* of the definition being expanded */
     int depth;                  /* of expressions being built */
-    int steps;                  /* expressions built so far */
+    size_t steps, steps_max;    /* expressions built so far, allowed */
     int k;                      /* sublayer being built, from 1 */
     const char *sub;            /* what F means now, or NULL */
     bool sub_is_f;              /* the section spells its sublayer F */
@@ -129,6 +129,7 @@ enum {
 /** Texts are bounded, what definitions make of them is not. */
 enum {
     TB_STEPS_MAX = 1 << 20,          /* expressions of one graph */
+    TB_STEPS_FREE = 200000,          /* for a short text; and 8 for each byte */
     TB_CONST_MAX = 10000,            /* operations of one constant */
     TB_EXPAND_MAX = 2 * TB_DEPTH_MAX /* depth of expressions in one another */
 };

@@ -305,13 +305,16 @@ static tb_status expr_of_kind(tb_builder *b, const tb_expr *e, tb_val *out)
 
 tb_status tb_build_expr(tb_builder *b, const tb_expr *e, tb_val *out)
 {
-    if (++b->steps > TB_STEPS_MAX || b->depth >= TB_EXPAND_MAX)
+    if (b->depth >= TB_EXPAND_MAX)
         return tb_build_fail(b, e->pos,
                              "too much to compute: definitions expand to more "
-                             "than %s",
-                             b->depth >= TB_EXPAND_MAX
-                                 ? "2000 operations in one another"
-                                 : "a million operations");
+                             "than %d operations in one another",
+                             (int)TB_EXPAND_MAX);
+    if (++b->steps > b->steps_max)
+        return tb_build_fail(b, e->pos,
+                             "too much to compute: definitions expand to more "
+                             "than %zu operations",
+                             b->steps_max);
     b->depth++;
     tb_status s = expr_of_kind(b, e, out);
     b->depth--;

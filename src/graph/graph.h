@@ -186,6 +186,20 @@ tb_status tb_graph_section(tb_ctx *ctx, const tb_block *b,
                            const tb_sizes *sizes, tb_stack stack, size_t l,
                            int *section);
 
+/** The blocks of one section. */
+typedef struct tb_section_use {
+    size_t first, last; /* their l, from 1 */
+    size_t blocks;      /* how many; 0: none */
+    bool repeats;       /* two of them stand on each other */
+} tb_section_use;
+
+/** tb_graph_sections - the same for every block of the stack, into
+ * use[nsections]; TB_ERR_ARG where so many blocks have so many conditions that
+ * it would take minutes. */
+tb_status tb_graph_sections(tb_ctx *ctx, const tb_block *b,
+                            const tb_sizes *sizes, tb_stack stack,
+                            tb_section_use *use);
+
 /** tb_graph_stem - tokens -> embedding (+ positions, dropout) -> stem:.
  * Inputs "tokens"; output "x" (and further streams). */
 tb_status tb_graph_stem(tb_ctx *ctx, tb_arena *arena, const tb_block *b,

@@ -104,6 +104,29 @@ bool tb_init_glob(const char *glob, const char *name, tb_role role)
     return means(glob, inner) || means(glob, bare) || means(glob, name);
 }
 
+bool tb_init_of_layer(const char *glob)
+{
+    return strstr(glob, "layers.") != NULL;
+}
+
+tb_pos tb_init_glob_pos(const tb_block *b, const tb_init_rule *line, int g)
+{
+    tb_pos pos = line->pos;
+    const char *p = b->source;
+    for (int n = 1; n < pos.line && p; n++)
+        p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL;
+    for (int column = 1; p && column < pos.column; column++)
+        for (p++; ((unsigned char)*p & 0xc0) == 0x80;)
+            p++;
+    for (int i = 0; i < g && p; i++) {
+        const char *next = p + strlen(line->globs[i]);
+        next += strspn(next, ", ");
+        pos.column += (int)(next - p); /* globs are ASCII */
+        p = next;
+    }
+    return pos;
+}
+
 /* settings.init as a text of its own: "init:", each of its lines, and the
  * block without which no text is whole. */
 tb_status tb_init_extra(tb_ctx *ctx, const tb_settings *s, tb_block **out)

@@ -23,6 +23,13 @@ bool tb_init_glob(const char *glob, const char *name, tb_role role);
  * glob means nothing, and need not. */
 bool tb_init_of_side(const char *glob);
 
+/** tb_init_of_layer - does it name a layer, which may be one not looked at? */
+bool tb_init_of_layer(const char *glob);
+
+/** tb_init_glob_pos - where glob number g of a line stands: the tree keeps
+ * only the place of the first. */
+tb_pos tb_init_glob_pos(const tb_block *b, const tb_init_rule *line, int g);
+
 /** tb_init_extra - the settings' init rules as a text of its own; *out is NULL
  * where there are none. */
 tb_status tb_init_extra(tb_ctx *ctx, const tb_settings *s, tb_block **out);

@@ -7,52 +7,62 @@
 
 /* --- the stack ----------------------------------------------------------- */
 
-static tb_status add_kind(tb_lint *L, size_t l, int section)
-{
-    tb_graph *g;
-    TB_TRY(tb_graph_layer(L->ctx, &L->arena, L->b, &L->sizes, L->at->which, l,
-                          &g));
-    L->at->kind_of[section] = L->at->nkinds;
-    L->at->kinds[L->at->nkinds++] =
-        (lint_graph){.g = g, .first = l, .below = L->at->last};
-    return TB_OK;
-}
-
-static tb_status add_layer(tb_lint *L, size_t l)
+static tb_status kind_at(tb_lint *L, size_t l, int *kind)
 {
     int section;
+    *kind = -1;
+    if (l == 0)
+        return TB_OK;
     TB_TRY(
         tb_graph_section(L->ctx, L->b, &L->sizes, L->at->which, l, &section));
-    if (L->at->kind_of[section] < 0)
-        TB_TRY(add_kind(L, l, section));
-    int kind = L->at->kind_of[section];
-    L->at->kinds[kind].repeats |= kind == L->at->last;
-    L->at->kinds[kind].count++;
-    L->at->last = kind;
+    *kind = L->at->kind_of[section];
     return TB_OK;
 }
 
-/* Each kind of layer once. Past some thousand layers only the last is looked
- * at: conditions that change there are not worth the time. */
+static tb_status add_kind(tb_lint *L, const tb_section_use *use, int section)
+{
+    tb_graph *g;
+    int below;
+    TB_TRY(tb_graph_layer(L->ctx, &L->arena, L->b, &L->sizes, L->at->which,
+                          use->first, &g));
+    TB_TRY(kind_at(L, use->first - 1, &below));
+    L->at->kind_of[section] = L->at->nkinds;
+    L->at->kinds[L->at->nkinds++] = (lint_graph){.g = g,
+                                                 .first = use->first,
+                                                 .count = use->blocks,
+                                                 .repeats = use->repeats,
+                                                 .below = below};
+    return TB_OK;
+}
+
+/* The section whose first block is the next one above `l`, -1: none. */
+static int next_section(const tb_lint *L, const tb_section_use *use, size_t l)
+{
+    int next = -1;
+    for (int i = 0; i < L->b->nsections; i++)
+        if (use[i].blocks && use[i].first > l &&
+            (next < 0 || use[i].first < use[next].first))
+            next = i;
+    return next;
+}
+
+/* Each kind of layer once, from the bottom. */
 static tb_status build_layers(tb_lint *L)
 {
-    size_t depth = tb_sizes_depth(&L->sizes, L->at->which);
-    size_t n = (size_t)L->b->nsections;
-    size_t most = depth < LINT_LAYERS ? depth : LINT_LAYERS;
-    L->at->kinds = tb_arena_alloc(&L->arena, (n + 1) * sizeof *L->at->kinds);
-    L->at->kind_of =
-        tb_arena_alloc(&L->arena, (n + 1) * sizeof *L->at->kind_of);
-    if (!L->at->kinds || !L->at->kind_of)
+    size_t n = (size_t)L->b->nsections + 1;
+    lint_stack *at = L->at;
+    tb_section_use *use = tb_arena_alloc(&L->arena, n * sizeof *use);
+    at->kinds = tb_arena_alloc(&L->arena, n * sizeof *at->kinds);
+    at->kind_of = tb_arena_alloc(&L->arena, n * sizeof *at->kind_of);
+    if (!use || !at->kinds || !at->kind_of)
         return TB_ERR_MEMORY;
+    TB_TRY(tb_graph_sections(L->ctx, L->b, &L->sizes, at->which, use));
     for (size_t i = 0; i < n; i++)
-        L->at->kind_of[i] = -1;
-    L->at->last = -1;
-    for (size_t l = 1; l <= most; l++)
-        TB_TRY(add_layer(L, l));
-    if (depth > most)
-        TB_TRY(add_layer(L, depth));
-    L->at->kinds[L->at->last].count += depth > most ? depth - most - 1 : 0;
-    return TB_OK;
+        at->kind_of[i] = -1;
+    for (int i = next_section(L, use, 0); i >= 0;
+         i = next_section(L, use, use[i].first))
+        TB_TRY(add_kind(L, &use[i], i));
+    return kind_at(L, tb_sizes_depth(&L->sizes, at->which), &at->last);
 }
 
 static tb_status build_ends(tb_lint *L)

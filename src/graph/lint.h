@@ -66,7 +66,7 @@ typedef struct lint_graph {
     int top; /* x where the graph ends */
 } lint_graph;
 
-enum { LINT_FINDINGS = 200, LINT_LAYERS = 4096, LINT_DEAD = 3 };
+enum { LINT_FINDINGS = 200, LINT_DEAD = 3 };
 
 /** Names of the text, by lint_names.c. */
 struct lint_names;

@@ -12,6 +12,13 @@ static const char rest_text[] =
     "cross(x) = o(mha(q(x), k(memory), v(memory)))\n"
     "ffn(x) = down(gelu(up(x)))\n";
 
+/* A short text that expands without end is stopped before it fills memory. */
+static size_t steps_allowed(const tb_block *b)
+{
+    size_t n = TB_STEPS_FREE + 8 * strlen(b->source);
+    return n < TB_STEPS_MAX ? n : TB_STEPS_MAX;
+}
+
 tb_status tb_build_begin(tb_builder *b, tb_ctx *ctx, tb_arena *arena,
                          const tb_block *block, const tb_sizes *sizes,
                          tb_stack stack)
@@ -23,6 +30,7 @@ tb_status tb_build_begin(tb_builder *b, tb_ctx *ctx, tb_arena *arena,
                       .causal = sizes->s.causal && stack != TB_STACK_ENCODER,
                       .stack = stack,
                       .keep = {-1, -1},
+                      .steps_max = steps_allowed(block),
                       .owner = "",
                       .region = -1};
     b->g = TB_NEW(arena, tb_graph);
@@ -207,6 +215,48 @@ tb_status tb_graph_section(tb_ctx *ctx, const tb_block *b,
                    b->name ? b->name : "block", role, l,
                    stack == TB_STACK_CROSS ? "M" : "N",
                    tb_sizes_depth(sizes, stack));
+}
+
+/* Sections that hold or not, block by block. */
+static size_t conditions(const tb_block *b, const tb_sizes *sizes,
+                         tb_stack stack)
+{
+    size_t n = 0;
+    for (int i = 0; i < b->nsections; i++)
+        n += b->sections[i].kind == TB_SECTION_BLOCK &&
+             b->sections[i].condition &&
+             tb_section_serves(b, &b->sections[i], sizes, stack);
+    return n;
+}
+
+tb_status tb_graph_sections(tb_ctx *ctx, const tb_block *b,
+                            const tb_sizes *sizes, tb_stack stack,
+                            tb_section_use *use)
+{
+    const size_t most = 20000000; /* a few seconds */
+    size_t n = conditions(b, sizes, stack), asked;
+    size_t depth = tb_sizes_depth(sizes, stack);
+    size_t alike = n ? 1 : depth; /* one answer for so many */
+    int below = -1;
+    if (!tb_mul(n, depth, &asked) || asked > most)
+        return TB_FAIL(ctx, TB_ERR_ARG,
+                       "depth: %zu blocks ask for %zu conditions each, wanted "
+                       "at most %zu in all",
+                       depth, n, most);
+    memset(use, 0, (size_t)b->nsections * sizeof *use);
+    for (size_t l = 1; l <= depth; l += alike) {
+        int section;
+        TB_TRY(tb_graph_section(ctx, b, sizes, stack, l, &section));
+        if (!use[section].blocks)
+            use[section].first = l;
+        use[section].repeats |= alike > 1 || section == below;
+        below = section;
+        use[section].blocks += alike;
+        use[section].last = l + alike - 1;
+        if (alike > depth - l)
+            break; /* l + alike may not be a number any more */
+    }
+    return TB_OK;
 }
 
 static tb_status build_layer(tb_builder *b, const void *arg)

@@ -63,7 +63,7 @@ static tb_status start_params(tb_eval_state *s, tb_eval_var *vars)
         owners[i] = (tb_owner){s->graph, (int)i};
     }
     TB_TRY(tb_starts_resolve(s->ctx, &s->arena, s->block, &s->sizes, views,
-                             owners, n, starts));
+                             owners, n, false, starts));
     for (size_t i = 0; i < n; i++)
         TB_TRY(tb_start_fill(s->ctx, s->dtype, &starts[i], views[i].name,
                              views[i].shape, s->spec->seed, vars[i].data));

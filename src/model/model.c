@@ -41,18 +41,20 @@ const tb_view *tb_model_view(const tb_model *m, const char *name)
     return at ? &m->views[at - 1] : NULL;
 }
 
-static tb_status view_place(tb_model *m, tb_view *v)
+/* The elements of one view; of its whole section in the count of numbers. */
+static tb_status view_place(tb_model *m, tb_view *v, size_t blocks)
 {
-    size_t end;
+    size_t end, numbers = v->role == TB_ROLE_BUFFER ? 0 : v->count;
     v->offset = m->nelements;
     if (!tb_add(m->nelements, v->count, &end) ||
-        !tb_add(end, ALIGN - 1, &end) || end > SIZE_MAX / sizeof(double))
+        !tb_add(end, ALIGN - 1, &end) || end > SIZE_MAX / sizeof(double) ||
+        !tb_mul(numbers, blocks, &numbers) ||
+        !tb_add(m->nparameters, numbers, &m->nparameters))
         return TB_FAIL(m->ctx, TB_ERR_MEMORY,
                        "parameters: more than fits in "
                        "memory, at %s",
                        v->name);
     m->nelements = end / ALIGN * ALIGN;
-    m->nparameters += v->role == TB_ROLE_BUFFER ? 0 : v->count;
     return TB_OK;
 }
 
@@ -105,7 +107,7 @@ static tb_status view_of(tb_model *m, tb_owner *owners, tb_part *p, int i)
     owners[m->nviews] = (tb_owner){p->graph, i};
     p->view[i] = m->nviews++;
     *slot = m->nviews;
-    return view_place(m, v);
+    return view_place(m, v, p->blocks);
 }
 
 /* Room for every param of every part and for their hash table. */
@@ -135,7 +137,7 @@ static tb_status build_views(tb_model *m)
             s = view_of(m, owners, &m->parts[p], i);
     if (s == TB_OK)
         s = tb_starts_resolve(m->ctx, &m->arena, m->block, &m->sizes, m->views,
-                              owners, m->nviews, m->starts);
+                              owners, m->nviews, m->outline, m->starts);
     tb_free(m->ctx, owners);
     return s;
 }
@@ -161,9 +163,9 @@ static tb_status build(tb_model *m, const tb_settings *given)
     return build_views(m);
 }
 
-tb_status tb_model_create(tb_ctx *ctx, const tb_block *b,
-                          const tb_settings *given, tb_dtype dtype,
-                          tb_model **out)
+static tb_status create(tb_ctx *ctx, const tb_block *b,
+                        const tb_settings *given, tb_dtype dtype, bool outline,
+                        tb_model **out)
 {
     *out = NULL;
     tb_model *m = tb_alloc(ctx, 1, sizeof *m);
@@ -172,6 +174,7 @@ tb_status tb_model_create(tb_ctx *ctx, const tb_block *b,
     m->ctx = ctx;
     m->block = b;
     m->dtype = dtype;
+    m->outline = outline;
     tb_arena_init(&m->arena, ctx);
     tb_status s = build(m, given);
     if (s != TB_OK) {
@@ -180,6 +183,19 @@ tb_status tb_model_create(tb_ctx *ctx, const tb_block *b,
     }
     *out = m;
     return TB_OK;
+}
+
+tb_status tb_model_create(tb_ctx *ctx, const tb_block *b,
+                          const tb_settings *given, tb_dtype dtype,
+                          tb_model **out)
+{
+    return create(ctx, b, given, dtype, false, out);
+}
+
+tb_status tb_model_outline(tb_ctx *ctx, const tb_block *b,
+                           const tb_settings *given, tb_model **out)
+{
+    return create(ctx, b, given, TB_F32, true, out);
 }
 
 void tb_model_destroy(tb_model *m)

@@ -40,6 +40,8 @@ typedef struct tb_model {
     tb_dtype dtype;
     size_t nviews;
     tb_view *views;
+    bool outline;       /* the first layer of each section stands for all */
+    size_t nnames;      /* weights of all layers, made or not */
     size_t nelements;   /* of the flat buffer, padding included (kept zero) */
     size_t nparameters; /* tied weights once; not padding, not buffers */
     void *params;       /* [nelements]; NULL before tb_model_alloc, _init or
@@ -55,12 +57,22 @@ typedef struct tb_model {
     size_t nindex;
 } tb_model;
 
+/** Names in a model, and blocks: some 300 bytes each. */
+enum { TB_MODEL_NAMES = 2000000 };
+
 /** tb_model_create - build graphs and views and resolve the init rules;
  * params are not allocated yet, so that a model too large to hold can be
  * counted and explained. Nothing of `given` is kept. */
 tb_status tb_model_create(tb_ctx *ctx, const tb_block *b,
                           const tb_settings *given, tb_dtype dtype,
                           tb_model **out);
+/** tb_model_outline - the same for a stack of any depth, to be explained only:
+ * of the layers of one section the first is made and stands for all. Parts
+ * do not count as layers then, and it is never bound. nparameters is that of
+ * the whole stack, its nnames (weights of the layers) tells whether the whole
+ * can be made. */
+tb_status tb_model_outline(tb_ctx *ctx, const tb_block *b,
+                           const tb_settings *given, tb_model **out);
 void tb_model_destroy(tb_model *m);
 
 /** tb_model_alloc - params, all zero, if there are none yet: for weights that
@@ -93,6 +105,9 @@ tb_part_role tb_model_role(const tb_model *m, size_t p);
 tb_side tb_model_side(const tb_model *m, size_t p);
 /** tb_model_layer - l of its side, from 1; 0: no layer. */
 size_t tb_model_layer(const tb_model *m, size_t p);
+/** Of an outline: how many blocks the part stands for, l of the last. */
+size_t tb_model_blocks(const tb_model *m, size_t p);
+size_t tb_model_last(const tb_model *m, size_t p);
 /** tb_model_scope - "stem", "layers.0", ..., "tail"; of two stacks
  * "encoder.layers.0" and so on. */
 const char *tb_model_scope(const tb_model *m, size_t p);

@@ -23,6 +23,24 @@ static tb_status part_tables(tb_model *m, tb_part *p)
                           p->attr);
 }
 
+/* Room for n parts more, and for stem and end. */
+static tb_status reserve(tb_model *m, size_t n)
+{
+    if (n > TB_MODEL_NAMES)
+        return TB_FAIL(m->ctx, TB_ERR_ARG,
+                       "depth: got %zu blocks, wanted at most %d; explain and "
+                       "lint take any depth",
+                       n, (int)TB_MODEL_NAMES);
+    tb_part *parts =
+        tb_arena_alloc(&m->arena, (m->nparts + n + 4) * sizeof *parts);
+    if (!parts)
+        return TB_ERR_MEMORY;
+    if (m->nparts)
+        memcpy(parts, m->parts, m->nparts * sizeof *parts);
+    m->parts = parts;
+    return TB_OK;
+}
+
 static tb_status add_part(tb_model *m, tb_part part)
 {
     tb_part *p = &m->parts[m->nparts++];
@@ -43,6 +61,7 @@ static tb_part part_of(tb_model *m, const tower *s, tb_part_role role,
     return (tb_part){.graph = g,
                      .kind = m->nkinds++,
                      .role = role,
+                     .blocks = 1,
                      .side = s->side,
                      .time = s->side == TB_SIDE_ENCODER ? TB_TIME_SOURCE
                                                         : TB_TIME_TARGET};
@@ -70,21 +89,22 @@ typedef struct shared {
     tb_part part;
 } shared;
 
-static tb_status add_layer(tb_model *m, const tower *s, size_t l,
-                           shared *by_section)
+static tb_status make_shared(tb_model *m, const tower *s, size_t l, shared *out)
 {
-    int section;
-    TB_TRY(
-        tb_graph_section(m->ctx, m->block, &m->sizes, s->stack, l, &section));
-    shared *same = &by_section[section];
-    if (!same->made || below(m)->nlists) {
-        tb_graph *g;
-        TB_TRY(tb_graph_layer_on(m->ctx, &m->arena, m->block, &m->sizes,
-                                 s->stack, l, below(m), &g));
-        *same = (shared){true, part_of(m, s, TB_PART_LAYER, g)};
-    }
+    tb_graph *g;
+    TB_TRY(tb_graph_layer_on(m->ctx, &m->arena, m->block, &m->sizes, s->stack,
+                             l, below(m), &g));
+    *out = (shared){true, part_of(m, s, TB_PART_LAYER, g)};
+    return TB_OK;
+}
+
+static tb_status add_layer(tb_model *m, const tower *s, size_t l,
+                           const shared *same, tb_section_use use)
+{
     tb_part p = same->part;
     p.layer = l;
+    p.blocks = use.blocks;
+    p.last = use.last;
     p.scope = tb_arena_printf(&m->arena, "%slayers.%zu", s->prefix, l - 1);
     return add_part(m, p);
 }
@@ -119,15 +139,87 @@ static tb_status check_memory(tb_model *m, const tower *s, const shared *all)
                          "or F for all three sublayers");
 }
 
+/* The names of so many blocks with this graph. */
+static tb_status count_names(tb_model *m, const tb_graph *g, size_t blocks)
+{
+    size_t names;
+    if (!tb_mul(blocks, (size_t)g->nparams, &names) ||
+        !tb_add(m->nnames, names, &m->nnames))
+        m->nnames = SIZE_MAX;
+    if (m->outline || m->nnames <= TB_MODEL_NAMES)
+        return TB_OK;
+    return TB_FAIL(m->ctx, TB_ERR_ARG,
+                   "depth: the blocks have %zu weights, wanted at most %d; "
+                   "explain and lint take any depth",
+                   m->nnames, (int)TB_MODEL_NAMES);
+}
+
+/* The graph of every section that is used. */
+static tb_status make_sections(tb_model *m, const tower *s,
+                               const tb_section_use *use, shared *all)
+{
+    for (int i = 0; i < m->block->nsections; i++) {
+        if (!use[i].blocks)
+            continue;
+        TB_TRY(make_shared(m, s, use[i].first, &all[i]));
+        TB_TRY(count_names(m, all[i].part.graph, use[i].blocks));
+    }
+    return TB_OK;
+}
+
+/* With lists every layer has a graph of its own, and none stands for others. */
+static tb_status add_all_layers(tb_model *m, const tower *s, bool lists,
+                                shared *all)
+{
+    size_t depth = tb_sizes_depth(&m->sizes, s->stack);
+    TB_TRY(reserve(m, depth));
+    for (size_t l = 1; l <= depth; l++) {
+        int section;
+        TB_TRY(tb_graph_section(m->ctx, m->block, &m->sizes, s->stack, l,
+                                &section));
+        if (lists) {
+            TB_TRY(make_shared(m, s, l, &all[section]));
+            TB_TRY(count_names(m, all[section].part.graph, 1));
+        }
+        TB_TRY(add_layer(m, s, l, &all[section],
+                         (tb_section_use){.last = l, .blocks = 1}));
+    }
+    return TB_OK;
+}
+
+/* The first layer of every section, from the bottom. */
+static tb_status add_first_layers(tb_model *m, const tower *s,
+                                  const tb_section_use *use, const shared *all)
+{
+    TB_TRY(reserve(m, (size_t)m->block->nsections));
+    for (size_t below = 0;;) {
+        int next = -1;
+        for (int i = 0; i < m->block->nsections; i++)
+            if (use[i].blocks && use[i].first > below &&
+                (next < 0 || use[i].first < use[next].first))
+                next = i;
+        if (next < 0)
+            return TB_OK;
+        below = use[next].first;
+        TB_TRY(add_layer(m, s, below, &all[next], use[next]));
+    }
+}
+
 static tb_status add_layers(tb_model *m, const tower *s)
 {
     size_t n = (size_t)m->block->nsections + 1;
-    shared *by_section = tb_arena_alloc(&m->arena, n * sizeof *by_section);
-    if (!by_section)
+    shared *all = tb_arena_alloc(&m->arena, n * sizeof *all);
+    tb_section_use *use = tb_arena_alloc(&m->arena, n * sizeof *use);
+    bool lists = below(m)->nlists > 0;
+    if (!all || !use)
         return TB_ERR_MEMORY;
-    for (size_t l = 1; l <= tb_sizes_depth(&m->sizes, s->stack); l++)
-        TB_TRY(add_layer(m, s, l, by_section));
-    return check_memory(m, s, by_section);
+    m->outline &= !lists;
+    TB_TRY(tb_graph_sections(m->ctx, m->block, &m->sizes, s->stack, use));
+    if (!lists)
+        TB_TRY(make_sections(m, s, use, all));
+    TB_TRY(m->outline ? add_first_layers(m, s, use, all)
+                      : add_all_layers(m, s, lists, all));
+    return check_memory(m, s, all);
 }
 
 /* The encoder under a decoder: what it puts out is the memory. */
@@ -161,14 +253,8 @@ static tb_status add_top(tb_model *m)
 
 static tb_status build_graphs(tb_model *m)
 {
-    bool both = m->sizes.s.stack == TB_STACKS_BOTH;
-    size_t N = m->sizes.s.depth, M = both ? m->sizes.s.decoder_depth : 0, n;
-    if (!tb_add(N, M, &n) || n > SIZE_MAX / sizeof *m->parts - 4)
-        return TB_FAIL(m->ctx, TB_ERR_ARG, "depth: %zu is too large", N);
-    m->parts = tb_arena_alloc(&m->arena, (n + 4) * sizeof *m->parts);
-    if (!m->parts)
-        return TB_ERR_MEMORY;
-    if (both)
+    TB_TRY(reserve(m, 0));
+    if (m->sizes.s.stack == TB_STACKS_BOTH)
         TB_TRY(add_encoder(m));
     return add_top(m);
 }
@@ -327,6 +413,16 @@ tb_part_role tb_model_role(const tb_model *m, size_t p)
 tb_side tb_model_side(const tb_model *m, size_t p)
 {
     return m->parts[p].side;
+}
+
+size_t tb_model_blocks(const tb_model *m, size_t p)
+{
+    return m->parts[p].blocks;
+}
+
+size_t tb_model_last(const tb_model *m, size_t p)
+{
+    return m->parts[p].last;
 }
 
 size_t tb_model_layer(const tb_model *m, size_t p)

@@ -33,6 +33,8 @@ typedef struct tb_part {
     tb_side side;
     tb_time time;
     size_t layer;      /* l, from 1; 0: no layer */
+    size_t blocks;     /* it stands for, and l of the last of them: in an */
+    size_t last;       /* outline more than one */
     const char *scope; /* "layers.3" */
     size_t *view;      /* per param of the graph */
     double (*attr)[TB_OP_ATTRS];
@@ -77,11 +79,13 @@ typedef struct tb_owner {
 /**
  * tb_starts_resolve - the start of every view: prelude, then the block's
  * init: rules, then sizes->s.init, the last match wins. Fills views[i].rule
- * and out[i]; texts live in `arena`.
+ * and out[i]; texts live in `arena`. In an outline a rule may name a
+ * layer that was not made.
  */
 tb_status tb_starts_resolve(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
                             const tb_sizes *sizes, tb_view *views,
-                            const tb_owner *owners, size_t n, tb_start *out);
+                            const tb_owner *owners, size_t n, bool outline,
+                            tb_start *out);
 
 /** tb_glob_match - does the glob of an init rule mean this view? (rules.c
  * says how.) */

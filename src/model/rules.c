@@ -108,34 +108,17 @@ static const tb_rule *rule_for(tb_rules *r, const tb_view *v)
     return last;
 }
 
-/* Where glob number `g` of a line stands: the tree keeps only the first. */
-static tb_pos glob_pos(const tb_rule *t, int g)
-{
-    tb_pos pos = t->line->pos;
-    const char *p = t->block->source;
-    for (int line = 1; line < pos.line && p; line++)
-        p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL;
-    for (int column = 1; p && column < pos.column; column++)
-        for (p++; ((unsigned char)*p & 0xc0) == 0x80;)
-            p++;
-    for (int i = 0; i < g && p; i++) {
-        const char *next = p + strlen(t->line->globs[i]);
-        next += strspn(next, ", ");
-        pos.column += (int)(next - p); /* globs are ASCII */
-        p = next;
-    }
-    return pos;
-}
-
-static tb_status all_hit(tb_rules *r)
+static tb_status all_hit(tb_rules *r, bool outline)
 {
     bool both = r->sizes->s.stack == TB_STACKS_BOTH;
     for (size_t i = 0; i < r->n; i++)
         for (int g = 0; g < r->rules[i].line->nglobs; g++)
             if (!r->rules[i].hit[g] &&
-                (both || !tb_init_of_side(r->rules[i].line->globs[g])))
+                (both || !tb_init_of_side(r->rules[i].line->globs[g])) &&
+                !(outline && tb_init_of_layer(r->rules[i].line->globs[g])))
                 return tb_block_fail(
-                    r->ctx, r->rules[i].block, glob_pos(&r->rules[i], g),
+                    r->ctx, r->rules[i].block,
+                    tb_init_glob_pos(r->rules[i].block, r->rules[i].line, g),
                     "'%s' matches no weight", r->rules[i].line->globs[g]);
     return TB_OK;
 }
@@ -338,14 +321,15 @@ static tb_status resolve_one(tb_rules *r, const tb_block *b, tb_view *v,
 
 tb_status tb_starts_resolve(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
                             const tb_sizes *sizes, tb_view *views,
-                            const tb_owner *owners, size_t n, tb_start *out)
+                            const tb_owner *owners, size_t n, bool outline,
+                            tb_start *out)
 {
     tb_rules r = {.ctx = ctx, .arena = arena, .sizes = sizes};
     tb_status s = rules_begin(&r, b);
     for (size_t i = 0; i < n && s == TB_OK; i++)
         s = resolve_one(&r, b, &views[i], &owners[i], &out[i]);
     if (s == TB_OK)
-        s = all_hit(&r);
+        s = all_hit(&r, outline);
     if (r.extra)
         tb_block_destroy(ctx, r.extra);
     return s;

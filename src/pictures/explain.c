@@ -4,6 +4,18 @@
 
 /* --- kinds of blocks ------------------------------------------------------ */
 
+/* Of an outline: "1-250000", or "1, ..., 999999" with others between. */
+static size_t runs_of_outline(const tb_model *m, size_t p, tb_buf *b)
+{
+    size_t first = tb_model_layer(m, p), last = tb_model_last(m, p);
+    size_t many = tb_model_blocks(m, p);
+    tb_buf_printf(b, "%zu", first);
+    if (many > 1)
+        tb_buf_printf(b, many == last - first + 1 ? "-%zu" : ", ..., %zu",
+                      last);
+    return many;
+}
+
 /* The runs of a kind: "1", "2-6", "1, 3, 5, 7, ..."; how many blocks. */
 static size_t runs_of(const tb_model *m, const tb_explained_kind *k, tb_buf *b)
 {
@@ -36,7 +48,8 @@ static tb_status name_blocks(tb_explained *e, tb_explained_kind *k)
 {
     tb_buf b;
     tb_buf_init(&b, e->arena.ctx);
-    bool many = runs_of(e->model, k, &b) > 1;
+    bool many = (e->model->outline ? runs_of_outline(e->model, k->part, &b)
+                                   : runs_of(e->model, k, &b)) > 1;
     const char *side = !has_two_stacks(e) ? ""
                        : k->encoder       ? "encoder "
                                           : "decoder ";
@@ -94,9 +107,23 @@ static tb_status find_kinds(tb_ctx *ctx, tb_explained *e)
     return TB_OK;
 }
 
+/* Up to so many weights are listed one by one: some 300 bytes each. */
+enum { WEIGHTS_LISTED = 400000 };
+
+/* The whole stack, or where it has too many weights its outline. */
+static tb_status make_model(tb_ctx *ctx, tb_explained *e,
+                            const tb_settings *settings)
+{
+    TB_TRY(tb_model_outline(ctx, e->block, settings, &e->model));
+    if (e->model->nnames > WEIGHTS_LISTED)
+        return TB_OK;
+    tb_model_destroy(e->model);
+    return tb_model_create(ctx, e->block, settings, TB_F32, &e->model);
+}
+
 static tb_status look(tb_ctx *ctx, tb_explained *e, const tb_settings *settings)
 {
-    TB_TRY(tb_model_create(ctx, e->block, settings, TB_F32, &e->model));
+    TB_TRY(make_model(ctx, e, settings));
     size_t tail = tb_model_tail(e->model);
     e->tail = tb_model_graph(e->model, tail);
     e->layers = tb_model_layers(e->model, tail);
@@ -105,7 +132,10 @@ static tb_status look(tb_ctx *ctx, tb_explained *e, const tb_settings *settings)
     e->through = tb_arena_alloc(&e->arena, n * n * sizeof *e->through);
     if (!e->through)
         return TB_ERR_MEMORY;
-    TB_TRY(tb_lane_through(e->model, e->layers, e->through));
+    if (e->model->outline)
+        e->through = NULL;
+    else
+        TB_TRY(tb_lane_through(e->model, e->layers, e->through));
     TB_TRY(tb_lint_create(ctx, e->block, settings, &e->lint));
     return tb_graph_lane(ctx, e->tail, &e->arena, &e->final);
 }
@@ -448,6 +478,11 @@ tb_status tb_explain_json(tb_ctx *ctx, const tb_block *b,
 {
     tb_explained e;
     tb_status s = tb_explained_open(ctx, &e, b, settings);
+    if (s == TB_OK && e.model->outline)
+        s = TB_FAIL(ctx, TB_ERR_ARG,
+                    "explain: the JSON lists every weight, got %zu of them, "
+                    "wanted at most %d; the text shows block 1 at any depth",
+                    e.model->nnames, (int)WEIGHTS_LISTED);
     if (s == TB_OK)
         s = write_json(ctx, &e, numeric, j, key);
     tb_explained_close(&e);

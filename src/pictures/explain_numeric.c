@@ -68,23 +68,33 @@ static tb_status check_layer(tb_ctx *ctx, const tb_block *b,
     return TB_OK;
 }
 
+/* One layer of every section that is used. */
+static tb_status check_sections(tb_ctx *ctx, const tb_block *b,
+                                const tb_settings *s, const tb_sizes *sizes,
+                                uint64_t seed, tb_numeric *out)
+{
+    tb_section_use *use = tb_alloc(ctx, (size_t)b->nsections + 1, sizeof *use);
+    if (!use)
+        return TB_ERR_MEMORY;
+    tb_status status =
+        tb_graph_sections(ctx, b, sizes, tb_sizes_top(sizes), use);
+    for (int i = 0; i < b->nsections && status == TB_OK; i++)
+        if (use[i].blocks)
+            status = check_layer(ctx, b, s, use[i].first, seed, out);
+    tb_free(ctx, use);
+    return status;
+}
+
 tb_status tb_explain_numeric(tb_ctx *ctx, const tb_block *b,
                              const tb_settings *settings, uint64_t seed,
                              tb_numeric *out)
 {
     tb_settings s = small_settings(b, settings);
     tb_sizes sizes;
-    int before = -1, section;
     TB_TRY(tb_sizes_resolve(ctx, b, &s, &sizes));
     TB_TRY(check_size(ctx, &sizes));
     *out = (tb_numeric){.width = s.width, .tokens = TOKENS};
-    for (size_t l = 1; l <= sizes.s.depth; l++) {
-        TB_TRY(tb_graph_section(ctx, b, &sizes, tb_sizes_top(&sizes), l,
-                                &section));
-        if (section != before)
-            TB_TRY(check_layer(ctx, b, &s, l, seed, out));
-        before = section;
-    }
+    TB_TRY(check_sections(ctx, b, &s, &sizes, seed, out));
     worse(&out->error, out->tangent);
     worse(&out->error, out->backward);
     worse(&out->error, out->difference);

@@ -30,7 +30,8 @@ typedef struct tb_explained {
     size_t nkinds;
     tb_explained_kind *kinds;
     tb_lane_info final;
-    tb_lane_path *through; /* [streams, streams] of the head's stack */
+    tb_lane_path *through; /* [streams, streams] of the head's stack; NULL of
+                              an outline */
     tb_layers layers;      /* its parts */
     tb_lint *lint;
 } tb_explained;

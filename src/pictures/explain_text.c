@@ -65,6 +65,10 @@ static void through_line(const tb_explained *e, tb_buf *out)
     const tb_graph *g = tb_model_graph(e->model, e->layers.first);
     int n = g->nstreams;
     tb_buf_printf(out, "%-10s", "");
+    if (!e->through) {
+        tb_buf_puts(out, "through all blocks: not worked out at this depth\n");
+        return;
+    }
     tb_buf_printf(out, "through %zu block%s: ", e->layers.n,
                   e->layers.n == 1 ? "" : "s");
     for (int i = 0; i < n; i++) {

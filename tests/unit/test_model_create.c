@@ -317,6 +317,60 @@ TB_TEST(first_nonfinite)
     tb_block_destroy(T->ctx, b);
 }
 
+/* The outline counts the stack that it does not make. */
+TB_TEST(an_outline_counts_the_whole)
+{
+    static const char *const texts[] = {
+        "x = x + F(norm(x))\nfinal: x = norm(x)",
+        "block[l <= N/4]: x = norm(x + F(x))\nblock: x = x + F(norm(x))",
+        "block[l/2 == floor(l/2)]: x = x + vector(1)*F(x)\nblock: x = F(x)",
+    };
+    for (size_t i = 0; i < TB_LEN(texts); i++)
+        for (size_t depth = 1; depth <= 9; depth += 4) {
+            tb_block *b;
+            TB_OKAY(T, tb_block_load(T->ctx, texts[i], &b));
+            tb_settings s = tiny();
+            s.depth = depth;
+            tb_model *whole = make(T, b, &s), *line;
+            TB_OKAY(T, tb_model_outline(T->ctx, b, &s, &line));
+            TB_CHECK(T, line->nparameters == whole->nparameters);
+            TB_CHECK(T, line->nnames == whole->nnames);
+            TB_CHECK(T, line->nparts <= 4);
+            tb_model_destroy(whole);
+            tb_model_destroy(line);
+            tb_block_destroy(T->ctx, b);
+        }
+}
+
+TB_TEST(stacks_too_deep)
+{
+    tb_block *b;
+    TB_OKAY(T, tb_block_load(T->ctx,
+                             "x = x + F(norm(x))\ninit: layers.7.attn.q: zeros",
+                             &b));
+    tb_settings s = tiny();
+    tb_model *m;
+    s.depth = 1000000;
+    TB_FAILS(T, tb_model_create(T->ctx, b, &s, TB_F32, &m), TB_ERR_ARG,
+             "the blocks have 16000000 weights, wanted at most 2000000");
+    TB_OKAY(T, tb_model_outline(T->ctx, b, &s, &m));
+    TB_CHECK(T, m->nparts == 3 && m->nnames == 16000000);
+    tb_model_destroy(m);
+    tb_block_destroy(T->ctx, b);
+    TB_OKAY(T, tb_block_load(T->ctx,
+                             "block[l == 3]: x = F(x)\nblock[l == 4]: x = x\n"
+                             "block: x = x + F(x)",
+                             &b));
+    s.depth = 20000000;
+    TB_FAILS(T, tb_model_outline(T->ctx, b, &s, &m), TB_ERR_ARG,
+             "20000000 blocks ask for 2 conditions each");
+    tb_block_destroy(T->ctx, b);
+    TB_OKAY(T, tb_block_load(T->ctx, "x = x + F(x)\ninit: attn.zz: zeros", &b));
+    TB_FAILS(T, tb_model_outline(T->ctx, b, &s, &m), TB_ERR_PARSE,
+             "'attn.zz' matches no weight");
+    tb_block_destroy(T->ctx, b);
+}
+
 TB_TEST(every_allocation_may_fail)
 {
     tb_block *b;
