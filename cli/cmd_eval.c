@@ -111,83 +111,108 @@ static int run(tb_ctx *ctx, const tb_eval *e, bool json)
 /* --- command -----------------------------------------------------------------
  */
 
+/** The command line, and what it names. */
+typedef struct words {
+    opt_many set, tangent;
+    const char *grad;
+    char *cotangent; /* "y=" and grad */
+    bool json, exact;
+    int dtype, mask, statistics;
+    double eps;
+    tb_eval e;
+    named sets, tangents, cot;
+} words;
+
+static int read_grad(tb_ctx *ctx, words *w)
+{
+    size_t n = strlen(w->grad) + strlen("y=") + 1;
+    w->cotangent = malloc(n);
+    if (!w->cotangent)
+        return die(ctx, TB_ERR_MEMORY);
+    snprintf(w->cotangent, n, "y=%s", w->grad);
+    return named_add(ctx, &w->cot, "grad", w->cotangent);
+}
+
+static int read_values(tb_ctx *ctx, words *w)
+{
+    int code = named_add_all(ctx, &w->sets, "set", &w->set);
+    if (code == 0)
+        code = named_add_all(ctx, &w->tangents, "tangent", &w->tangent);
+    if (code == 0 && w->grad)
+        code = read_grad(ctx, w);
+    w->e.sets = w->sets.values;
+    w->e.nsets = w->sets.count;
+    w->e.tangents = w->tangents.values;
+    w->e.ntangents = w->tangents.count;
+    w->e.cotangent = w->cot.count ? w->cot.values : NULL;
+    w->e.eps = w->eps >= 0 ? &w->eps : NULL;
+    w->e.f32 = w->dtype == 1;
+    w->e.running = w->statistics == 1;
+    w->e.mask = w->mask == 1 ? TB_EVAL_MASK_NONE : TB_EVAL_MASK_CAUSAL;
+    return code;
+}
+
+static int evaluate(tb_ctx *ctx, words *w)
+{
+    int code = read_values(ctx, w);
+    tb_ctx_exact(ctx, w->exact);
+    if (code == 0)
+        code = run(ctx, &w->e, w->json);
+    named_clear(ctx, &w->sets);
+    named_clear(ctx, &w->tangents);
+    named_clear(ctx, &w->cot);
+    free(w->cotangent);
+    return code;
+}
+
 int cmd_eval(tb_ctx *ctx, int argc, char **argv)
 {
-    opt_many set = {.count = 0}, tangent = {.count = 0};
-    const char *grad = NULL;
-    bool json = false, exact = false;
-    int dtype = 0, mask = 0, statistics = 0;
-    double eps = -1;
-    tb_eval e = {.seed = 1};
+    words w = {.eps = -1,
+               .e.seed = 1,
+               .sets.command = "eval",
+               .tangents.command = "eval",
+               .cot.command = "eval"};
     const opt opts[] = {
-        {"set", OPT_MANY, &set, "NAME=V", "an input or a weight: x='[1,2,3]'",
+        {"set", OPT_MANY, &w.set, "NAME=V", "an input or a weight: x='[1,2,3]'",
          0, 0},
-        {"grad", OPT_TEXT, &grad, "JSON",
+        {"grad", OPT_TEXT, &w.grad, "JSON",
          "cotangent, of the shape of the value: prints all gradients", 0, 0},
-        {"tangent", OPT_MANY, &tangent, "NAME=V",
+        {"tangent", OPT_MANY, &w.tangent, "NAME=V",
          "direction of an input: prints the tangent", 0, 0},
-        {"jacobian", OPT_TEXT, &e.jacobian, "NAME",
+        {"jacobian", OPT_TEXT, &w.e.jacobian, "NAME",
          "Jacobian with respect to this input", 0, 0},
-        {"blocks", OPT_FLAG, &e.jacobian_blocks, NULL,
+        {"blocks", OPT_FLAG, &w.e.jacobian_blocks, NULL,
          "of --jacobian only each token's own block: [rows, outputs, inputs]",
          0, 0},
-        {"heads", OPT_SIZE, &e.heads, "h", "attention heads (default 1)", 0, 0},
-        {"kv-heads", OPT_SIZE, &e.kv_heads, "n",
+        {"heads", OPT_SIZE, &w.e.heads, "h", "attention heads (default 1)", 0,
+         0},
+        {"kv-heads", OPT_SIZE, &w.e.kv_heads, "n",
          "key and value heads (default: heads)", 0, 0},
-        {"mask", OPT_CHOICE, &mask, NULL, "attention mask (default causal)",
+        {"mask", OPT_CHOICE, &w.mask, NULL, "attention mask (default causal)",
          "causal|none", 0},
-        {"statistics", OPT_CHOICE, &statistics, NULL,
+        {"statistics", OPT_CHOICE, &w.statistics, NULL,
          "of batchnorm and powernorm: of the given tokens, or the running ones "
          "(default batch)",
          "batch|running", 0},
-        {"seed", OPT_SEED, &e.seed, "S", "seed of weights not set (default 1)",
-         0, 0},
-        {"norm", OPT_TEXT, &e.norm, "KIND",
+        {"seed", OPT_SEED, &w.e.seed, "S",
+         "seed of weights not set (default 1)", 0, 0},
+        {"norm", OPT_TEXT, &w.e.norm, "KIND",
          "norm(...): rmsnorm scalenorm l2norm batchnorm powernorm dyt derf "
          "(default layernorm)",
          0, 0},
-        {"eps", OPT_REAL, &eps, "E", "eps of the norms (default 1e-5)", 0, 0},
-        {"init", OPT_TEXT, &e.init, "RULES", "init rules of weights not set", 0,
-         0},
-        {"dtype", OPT_CHOICE, &dtype, NULL, "number type (default f64)",
+        {"eps", OPT_REAL, &w.eps, "E", "eps of the norms (default 1e-5)", 0, 0},
+        {"init", OPT_TEXT, &w.e.init, "RULES", "init rules of weights not set",
+         0, 0},
+        {"dtype", OPT_CHOICE, &w.dtype, NULL, "number type (default f64)",
          "f64|f32", 0},
-        {"exact", OPT_FLAG, &exact, NULL, "our own matrix products only", 0, 0},
-        {"json", OPT_FLAG, &json, NULL, "print one JSON object", 0, 0},
+        {"exact", OPT_FLAG, &w.exact, NULL, "our own matrix products only", 0,
+         0},
+        {"json", OPT_FLAG, &w.json, NULL, "print one JSON object", 0, 0},
         OPT_END,
     };
     opt_end end = opt_parse(&usage, opts, &argc, argv);
     if (end != OPT_GO)
         return end == OPT_DONE ? finish(0) : 2;
-    named sets = {.command = "eval"}, tangents = {.command = "eval"};
-    named cot = {.command = "eval"};
-    char *cotangent = NULL;
-    int code = named_add_all(ctx, &sets, "set", &set);
-    if (code == 0)
-        code = named_add_all(ctx, &tangents, "tangent", &tangent);
-    if (code == 0 && grad) {
-        size_t n = strlen(grad) + strlen("y=") + 1;
-        cotangent = malloc(n);
-        if (cotangent)
-            snprintf(cotangent, n, "y=%s", grad);
-        code = cotangent ? named_add(ctx, &cot, "grad", cotangent)
-                         : die(ctx, TB_ERR_MEMORY);
-    }
-    e.text = argv[0];
-    e.sets = sets.values;
-    e.nsets = sets.count;
-    e.tangents = tangents.values;
-    e.ntangents = tangents.count;
-    e.cotangent = cot.count ? cot.values : NULL;
-    e.eps = eps >= 0 ? &eps : NULL;
-    e.f32 = dtype == 1;
-    e.running = statistics == 1;
-    e.mask = mask == 1 ? TB_EVAL_MASK_NONE : TB_EVAL_MASK_CAUSAL;
-    tb_ctx_exact(ctx, exact);
-    if (code == 0)
-        code = run(ctx, &e, json);
-    named_clear(ctx, &sets);
-    named_clear(ctx, &tangents);
-    named_clear(ctx, &cot);
-    free(cotangent);
-    return code;
+    w.e.text = argv[0];
+    return evaluate(ctx, &w);
 }
