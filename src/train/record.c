@@ -293,6 +293,21 @@ static tb_status read_labels(const reader *r, tb_record *out)
     return TB_OK;
 }
 
+/* Each by itself is right; together they say what no run ever was. */
+static tb_status check_task(const reader *r, const tb_train_spec *s)
+{
+    bool labels = s->task == TB_TASK_CLASSIFY;
+    if (s->settings.stack != tb_task_stack(s->task))
+        return TB_FAIL(r->ctx, TB_ERR_INPUT, "%s: kind: got %s with task %s",
+                       r->name, tb_stack_names[s->settings.stack],
+                       tb_task_name(s->task));
+    if (labels != (s->settings.classes > 0))
+        return TB_FAIL(r->ctx, TB_ERR_INPUT,
+                       "%s: classes: got %zu with task %s", r->name,
+                       s->settings.classes, tb_task_name(s->task));
+    return TB_OK;
+}
+
 static tb_status check_ours(const reader *r)
 {
     if (tb_config_what(r->c, "tollbooth") == TB_CONFIG_STRING)
@@ -317,6 +332,7 @@ static tb_status read_all(const reader *r, tb_record *out)
     for (size_t i = 0; i < tb_setting_count; i++)
         TB_TRY(read_row(r, &tb_setting_rows[i], &out->spec));
     fill_later(&out->spec);
+    TB_TRY(check_task(r, &out->spec));
     out->spec.settings.padding = out->spec.task != TB_TASK_LM;
     TB_TRY(read_labels(r, out));
     TB_TRY(read_origin(r, "norm_from", &out->norm_from));

@@ -65,14 +65,19 @@ static tb_status between(tb_ctx *ctx, const char *key, double got, double low,
 
 /* Who can do what: a decoder's tokens see only those before them, an encoder's
  * see the one they are to predict. */
-static tb_status check_task(tb_ctx *ctx, const tb_train_spec *s)
+int tb_task_stack(tb_task t)
 {
     static const tb_stacks stacks[] = {[TB_TASK_UNSET] = TB_STACKS_DECODER,
                                        [TB_TASK_LM] = TB_STACKS_DECODER,
                                        [TB_TASK_MLM] = TB_STACKS_ENCODER,
                                        [TB_TASK_CLASSIFY] = TB_STACKS_ENCODER,
                                        [TB_TASK_TRANSLATE] = TB_STACKS_BOTH};
-    int stack = s->settings.stack, wanted = (int)stacks[s->task];
+    return (int)stacks[t];
+}
+
+static tb_status check_task(tb_ctx *ctx, const tb_train_spec *s)
+{
+    int stack = s->settings.stack, wanted = tb_task_stack(s->task);
     if (stack == wanted)
         return TB_OK;
     return TB_FAIL(ctx, TB_ERR_ARG, "task %s: got the stack %s, wanted %s",

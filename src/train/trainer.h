@@ -26,6 +26,9 @@ typedef struct tb_record {
  * block its default of train. */
 void tb_record_defaults(tb_train_spec *s);
 
+/** tb_task_stack - the tb_stacks that can learn it. */
+int tb_task_stack(tb_task t);
+
 /** tb_record_check - TB_ERR_ARG for impossible numbers. */
 tb_status tb_record_check(tb_ctx *ctx, const tb_train_spec *s);
 

@@ -306,6 +306,18 @@ def tasks_labels_belong_to_the_folder(t):
             del c["labels"]
         t.write("run/config.json", json.dumps(c))
         t.has(t.run("score", "run", "--text", "f", rc=3).err, error)
+    c["labels"] = ["a", "b"]
+    for key, value, error in (
+            ("task", "mlm", "config.json: classes: got 2 with task mlm"),
+            ("task", "lm", "config.json: kind: got encoder with task lm"),
+            ("task", "poetry", 'config.json: task: got "poetry"'),
+            ("kind", "decoder", "config.json: kind: got decoder with task classify"),
+            ("kind", "tower", 'config.json: kind: got "tower"'),
+            ("classes", 0, "config.json: classes: got 0 with task classify"),
+            ("classes", 10 ** 15, "labels: got 2, wanted 1000000000000000"),
+            ("classes", -1, "classes")):
+        t.write("run/config.json", json.dumps(dict(c, **{key: value})))
+        t.has(t.run("score", "run", "--text", "f", rc=3).err, error)
 
 
 # --- hidden tokens --------------------------------------------------------------

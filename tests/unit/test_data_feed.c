@@ -92,7 +92,8 @@ static const char *shown(const bench *b, const int32_t *ids,
         const char *token = tb_tokenizer_token(b->t, ids[i], &n);
         *p = token != NULL && n > 0 ? *token : '-';
         for (size_t s = 0; s < TB_SPECIALS; s++)
-            if (ids[i] >= 0 && ids[i] == tb_tokenizer_special(b->t, s))
+            if (ids[i] >= 0 &&
+                ids[i] == tb_tokenizer_special(b->t, (tb_special)s))
                 *p = marks[s];
         p++;
     }
@@ -416,7 +417,7 @@ TB_TEST(mlm_targets_are_what_was_hidden)
         none += here == 0;
     }
     TB_CHECK(T, hidden > 4600 && hidden < 5000); /* 4800 +- 64 */
-    TB_CHECK(T, none > 0 && none < 13); /* 5.5 +- 2.3: C121 happens */
+    TB_CHECK(T, none > 0 && none < 13);          /* 5.5 +- 2.3: C121 happens */
     tb_tokens_clear(T->ctx, &ids);
     bench_close(&b);
 }
