@@ -107,6 +107,9 @@ typedef struct tb_flow {
     double loss;
     size_t nrows;
     tb_flow_row *rows;
+    bool lists; /* blocks read what earlier ones made: a row shows x where its
+                   block leaves it, with all that is read of it later; its
+                   local numbers are those from x to x */
     bool has_spread; /* mean and std of the weights */
     size_t nweights;
     tb_flow_weight *weights;

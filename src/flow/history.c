@@ -247,6 +247,7 @@ tb_status tb_history_make(tb_walk *w, tb_flow_box *box, tb_arena *a,
         return TB_ERR_MEMORY;
     h->w = w;
     h->box = box;
+    box->flow.lists = true;
     TB_TRY(make_tables(h, a));
     TB_TRY(ledger_make(w, a, &h->whole));
     TB_TRY(ledger_make(w, a, &h->cut));

@@ -51,6 +51,8 @@ static finding largest_total(const tb_flow *f, size_t nonfinite)
 /* Without a lane there are no tolls, and nothing is added to it. */
 static bool has_lane(const tb_flow *f)
 {
+    if (f->lists)
+        return f->rows[0].lane > 0;
     for (size_t i = 1; i < f->nrows; i++)
         if (f->rows[i].local_lane == 0)
             return false;
@@ -90,6 +92,8 @@ static finding slope(const tb_flow *f, size_t nonfinite)
 static finding no_skip(const tb_flow *f, size_t nonfinite)
 {
     finding out = {1, NULL, nonfinite == 0};
+    if (f->lists && f->rows[0].lane > 0)
+        return out; /* a list leads around the branches */
     for (size_t i = f->nrows; i-- > 1;)
         if (f->rows[i].local_lane == 0)
             out = (finding){0, &f->rows[i], true};

@@ -98,7 +98,8 @@ static tb_status item_out(tb_builder *b, const char *list, int i, tb_item *item)
     return tb_build_output(b, name, node);
 }
 
-static tb_status list_out(tb_builder *b, const char *name, tb_pos pos)
+static tb_status list_out(tb_builder *b, const char *name, int entered,
+                          tb_pos pos)
 {
     const tb_binding *bind = tb_scope_find(&b->scope, name);
     tb_graph *g = b->g;
@@ -106,7 +107,7 @@ static tb_status list_out(tb_builder *b, const char *name, tb_pos pos)
         return tb_build_fail(
             b, pos, "%s is not a list at the end of the section", name);
     size_t n = (size_t)bind->val.nitems;
-    tb_list l = {.name = name, .n = bind->val.nitems};
+    tb_list l = {.name = name, .n = bind->val.nitems, .entered = entered};
     l.shapes = tb_arena_alloc(b->arena, n * sizeof *l.shapes);
     l.dims = tb_arena_alloc(b->arena, n * sizeof *l.dims);
     if (!l.shapes || !l.dims)
@@ -134,7 +135,7 @@ tb_status tb_carry_begin(tb_builder *b, tb_pos pos)
     }
     for (int i = 0; i < n; i++)
         if (is_list(&b->scope.items[i]))
-            TB_TRY(list_out(b, b->scope.items[i].name, pos));
+            TB_TRY(list_out(b, b->scope.items[i].name, 0, pos));
     return TB_OK;
 }
 
@@ -154,6 +155,6 @@ tb_status tb_carry_out(tb_builder *b, tb_pos pos)
     for (int i = 0; i < below->ncarried; i++)
         TB_TRY(stream_out(b, below->outputs[i].name, pos));
     for (int i = 0; i < below->nlists; i++)
-        TB_TRY(list_out(b, below->lists[i].name, pos));
+        TB_TRY(list_out(b, below->lists[i].name, below->lists[i].n, pos));
     return TB_OK;
 }

@@ -88,6 +88,19 @@ static const char *short_name(const char *name)
     return dot ? dot + 1 : name;
 }
 
+/* Element 2 of a list: past[2]. */
+static void element(tb_pen *p, const char *name)
+{
+    const char *dot = strchr(name, '.');
+    char list[64];
+    tb_format(list, sizeof list, "%.*s", (int)(dot - name), name);
+    tb_pen_put(p, "", "{", "<msub><mrow>");
+    tb_pen_word(p, list);
+    tb_pen_put(p, "[", "}_{", "</mrow><mn>");
+    tb_buf_puts(p->out, dot + 1);
+    tb_pen_put(p, "]", "}", "</mn></msub>");
+}
+
 /* The row that a mix takes, as the text counts. */
 static void mix_row(tb_pen *p, const tb_attr *row)
 {
@@ -161,6 +174,8 @@ static void formula_inner(tb_pen *p, int node, bool brackets)
                n->op == &tb_op_branch) {
         const tb_region *r = &p->g->regions[n->region];
         call(p, r->shown, r->in, 1);
+    } else if (n->op == &tb_op_input && strchr(n->name, '.')) {
+        element(p, n->name);
     } else if (n->op->lane == TB_LANE_LEAF) {
         tb_pen_indexed(p, short_name(n->name), 0);
     } else if (n->op->alias && n->op != &tb_op_stop) {

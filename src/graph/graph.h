@@ -101,7 +101,7 @@ typedef struct tb_output {
  * those that entered under their names are no outputs. */
 typedef struct tb_list {
     const char *name;
-    int n;
+    int n, entered; /* elements that leave, that came from below */
     tb_shape *shapes;
     tb_dim *dims;
 } tb_list;

@@ -35,8 +35,19 @@ static int lost_at(const lint_graph *g)
     return g->top;
 }
 
+/* Elements of lists lead around sublayers, too. */
+static bool reads_list(const tb_graph *g)
+{
+    for (int i = 0; i < g->ninputs; i++)
+        if (strchr(g->nodes[g->inputs[i]].name, '.'))
+            return true;
+    return false;
+}
+
 tb_status lint_no_skip(tb_lint *L, const lint_graph *g)
 {
+    if (reads_list(g->g))
+        return TB_OK;
     if (cancels(g) || !has_path(g, g->loose))
         lint_found(L, lint_pos(g, lost_at(g)));
     return TB_OK;

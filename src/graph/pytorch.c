@@ -126,15 +126,31 @@ static const char *block_doc(tb_py_graph *t)
     return tb_py_take(py, &b);
 }
 
-/* The first `n` inputs of a layer, "x, y": its streams, then its memory. */
-static const char *inputs(tb_py *py, const tb_graph *g, int n)
+/* What a layer takes, "x, y, memory, past": its streams, its memory, and its
+ * lists; without the memory it is what it gives back. */
+static const char *inputs(tb_py *py, const tb_graph *g, bool memory)
 {
     tb_buf b;
     tb_buf_init(&b, py->ctx);
-    for (int i = 0; i < n; i++)
-        tb_buf_printf(&b, "%s%s", i ? ", " : "",
-                      tb_py_local(py, g->nodes[g->inputs[i]].name));
+    for (int i = 0; i < g->ninputs; i++) {
+        const char *name = g->nodes[g->inputs[i]].name;
+        if (strchr(name, '.') || (i >= g->ncarried && !memory))
+            continue;
+        tb_buf_printf(&b, "%s%s", i ? ", " : "", tb_py_local(py, name));
+    }
+    for (int i = 0; i < g->nlists; i++)
+        tb_buf_printf(&b, ", %s", tb_py_local(py, g->lists[i].name));
     return tb_py_take(py, &b);
+}
+
+/* Every input by the name under which it is there. */
+static void bind_inputs(tb_py_body *b)
+{
+    const tb_graph *g = b->t->g;
+    for (int i = 0; i < g->ninputs && b->py->status == TB_OK; i++) {
+        const char *name = g->nodes[g->inputs[i]].name;
+        tb_py_body_bind(b, tb_py_input(b->py, name, false), g->inputs[i]);
+    }
 }
 
 static void wanted_nodes(const tb_graph *g, int *out)
@@ -151,16 +167,15 @@ static const char *block_forward(tb_py_graph *t)
     int *wanted = tb_py_alloc(t->py, (size_t)g->noutputs, sizeof *wanted);
     tb_buf_init(&out, t->py->ctx);
     tb_buf_printf(&out, "\n    def forward(self, %s):\n",
-                  inputs(t->py, g, g->ninputs));
+                  inputs(t->py, g, true));
     if (!wanted)
         return tb_py_take(t->py, &out);
     wanted_nodes(g, wanted);
     tb_py_body_begin(&b, t, -1, wanted, g->noutputs, &out);
-    for (int i = 0; i < g->ninputs && t->py->status == TB_OK; i++)
-        tb_py_body_bind(&b, g->nodes[g->inputs[i]].name, g->inputs[i]);
+    bind_inputs(&b);
     if (t->py->status == TB_OK) {
         tb_py_body_run(&b);
-        tb_py_body_return(&b, wanted, g->noutputs);
+        tb_py_body_leave(&b);
     }
     return tb_py_take(t->py, &out);
 }
@@ -222,7 +237,7 @@ static size_t section_with(tower *s, const tb_graph *g)
 static void find_sections(tower *s)
 {
     tb_py *py = s->py;
-    size_t most = (size_t)py->stack->block->nsections;
+    size_t most = (size_t)py->stack->block->nsections + s->depth;
     s->sections = tb_py_alloc(py, most, sizeof *s->sections);
     s->section_of = tb_py_alloc(py, s->depth, sizeof *s->section_of);
     for (size_t l = 0; l < s->depth && py->status == TB_OK; l++) {
@@ -371,7 +386,7 @@ static void stem_lines(tb_py_graph *t, const char *tokens, tb_buf *out)
     for (int i = 0; i < g->ninputs; i++)
         tb_py_body_bind(&b, tokens, g->inputs[i]);
     tb_py_body_run(&b);
-    tb_py_body_settle(&b, g->outputs, g->noutputs);
+    tb_py_body_settle(&b);
 }
 
 static int output_called(const tb_graph *g, const char *name)
@@ -389,12 +404,11 @@ static void end_lines(tb_py_graph *t, const char *what, tb_buf *out)
     tb_py_body b;
     int value = output_called(g, what);
     tb_py_body_begin(&b, t, -1, &value, 1, out);
-    for (int i = 0; i < g->ninputs && t->py->status == TB_OK; i++)
-        tb_py_body_bind(&b, g->nodes[g->inputs[i]].name, g->inputs[i]);
+    bind_inputs(&b);
     if (t->py->status != TB_OK)
         return;
     tb_py_body_run(&b);
-    tb_py_body_return(&b, &value, 1);
+    tb_py_body_return(&b, value);
 }
 
 /* The loss of the tail's graph, with the model's call for its logits. */
@@ -417,7 +431,7 @@ static void loss_method(tb_py_graph *t, tb_buf *out)
     for (int i = 0; i < g->ninputs; i++)
         if (g->nodes[g->inputs[i]].op == &tb_op_tokens)
             tb_py_body_bind(&b, "targets", g->inputs[i]);
-    tb_py_body_return(&b, &loss, 1);
+    tb_py_body_return(&b, loss);
 }
 
 /* Up the stack, from its tokens to what its end gives. */
@@ -429,8 +443,7 @@ static void tower_lines(tower *s, const char *tokens, const char *what,
     tb_buf_printf(out,
                   "        for block in %s.layers:\n"
                   "            %s = block(%s)\n",
-                  s->self, inputs(s->py, g, g->noutputs),
-                  inputs(s->py, g, g->ninputs));
+                  s->self, inputs(s->py, g, false), inputs(s->py, g, true));
     end_lines(&s->end, what, out);
 }
 

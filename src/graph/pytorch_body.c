@@ -286,31 +286,82 @@ void tb_py_body_run(tb_py_body *b)
         }
 }
 
-void tb_py_body_return(tb_py_body *b, const int *nodes, int n)
+void tb_py_body_return(tb_py_body *b, int node)
 {
+    begin(b, "retu"); /* "return " */
+    tb_py_line(b, tb_py_printf(b->py, "return %s", tb_py_value(b, node).s));
+}
+
+/* The output that is element i of a list, NULL where one stays as it came. */
+static const tb_output *element_out(const tb_graph *g, const tb_list *l, int i)
+{
+    char name[160];
+    tb_format(name, sizeof name, "%.140s.%d", l->name, i);
+    for (int o = g->ncarried; o < g->noutputs; o++)
+        if (tb_streq(g->outputs[o].name, name))
+            return &g->outputs[o];
+    return NULL;
+}
+
+/* "[a, b]", "past + [a]", "past[:2] + [a]", "[past[0], a, past[2]]" */
+static const char *list_text(tb_py_body *b, const tb_list *l)
+{
+    const tb_graph *g = b->t->g;
+    const char *name = tb_py_local(b->py, l->name);
+    int kept = 0;
+    tb_buf out;
+    tb_buf_init(&out, b->py->ctx);
+    while (kept < l->n && !element_out(g, l, kept))
+        kept++;
+    if (kept)
+        tb_buf_puts(&out, name);
+    if (kept && kept < l->entered)
+        tb_buf_printf(&out, "[:%d]", kept);
+    for (int i = kept; i < l->n; i++) {
+        const tb_output *o = element_out(g, l, i);
+        tb_buf_puts(&out, i > kept ? ", " : kept ? " + [" : "[");
+        if (o)
+            tb_buf_puts(&out, tb_py_value(b, o->node).s);
+        else
+            tb_buf_printf(&out, "%s[%d]", name, i);
+    }
+    tb_buf_puts(&out, kept < l->n ? "]" : "");
+    return tb_py_take(b->py, &out);
+}
+
+void tb_py_body_leave(tb_py_body *b)
+{
+    const tb_graph *g = b->t->g;
     tb_buf text;
     tb_buf_init(&text, b->py->ctx);
-    begin(b, "retu"); /* "return " */
-    for (int i = 0; i < n; i++)
+    begin(b, "retu");
+    for (int i = 0; i < g->ncarried; i++)
         tb_buf_printf(&text, "%s%s", i ? ", " : "return ",
-                      tb_py_value(b, nodes[i]).s);
+                      tb_py_value(b, g->outputs[i].node).s);
+    for (int i = 0; i < g->nlists; i++)
+        tb_buf_printf(&text, ", %s", list_text(b, &g->lists[i]));
     tb_py_line(b, tb_py_take(b->py, &text));
 }
 
-void tb_py_body_settle(tb_py_body *b, const tb_output *outputs, int n)
+void tb_py_body_settle(tb_py_body *b)
 {
+    const tb_graph *g = b->t->g;
     tb_buf to, from;
     int count = 0;
     tb_buf_init(&to, b->py->ctx);
     tb_buf_init(&from, b->py->ctx);
-    begin(b, n ? outputs[0].name : "");
-    for (int i = 0; i < n; i++) {
-        const char *name = tb_py_local(b->py, outputs[i].name);
-        tb_py_text t = tb_py_value(b, outputs[i].node);
-        if (tb_streq(t.s, name))
+    begin(b, g->outputs[0].name);
+    for (int i = 0; i < g->ncarried + g->nlists; i++) {
+        bool list = i >= g->ncarried;
+        const tb_list *l = list ? &g->lists[i - g->ncarried] : NULL;
+        const char *name =
+            tb_py_local(b->py, list ? l->name : g->outputs[i].name);
+        const char *text =
+            list ? list_text(b, l) : tb_py_value(b, g->outputs[i].node).s;
+        if (tb_streq(text, name))
             continue;
         tb_buf_printf(&to, "%s%s", count ? ", " : "", name);
-        tb_buf_printf(&from, "%s%s", count++ ? ", " : "", t.s);
+        tb_buf_printf(&from, "%s%s", count++ ? ", " : "", text);
     }
     const char *left = tb_py_take(b->py, &to),
                *right = tb_py_take(b->py, &from);

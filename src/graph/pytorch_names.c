@@ -94,6 +94,16 @@ const char *tb_py_local(tb_py *py, const char *name)
     return name;
 }
 
+const char *tb_py_input(tb_py *py, const char *name, bool argument)
+{
+    const char *dot = strchr(name, '.');
+    if (!dot)
+        return tb_py_local(py, name);
+    int n = (int)(dot - name);
+    return tb_py_printf(py, argument ? "%.*s_%s" : "%.*s[%s]", n, name,
+                        dot + 1);
+}
+
 /* A leading _ could be an attribute of the module's own. */
 static bool is_plain(const char *word)
 {

@@ -85,6 +85,9 @@ void *tb_py_alloc(tb_py *py, size_t n, size_t size); /* NULL: failed */
 
 /** tb_py_local - a variable's name: `lambda` becomes `lambda_`. */
 const char *tb_py_local(tb_py *py, const char *name);
+/** tb_py_input - how an input is read: "x", "past[2]" of "past.2"; as an
+ * argument of a sublayer "past_2". */
+const char *tb_py_input(tb_py *py, const char *name, bool argument);
 /** tb_py_path - "attn.q" below `self` as "self.attn.q". A component that a
  * module cannot have as an attribute goes through _modules, or, last and with
  * `param`, through _parameters: the name in the file stays the same. */
@@ -219,10 +222,13 @@ void tb_py_keep(tb_py_body *b, const char *name);
 void tb_py_line(tb_py_body *b, const char *text);
 /** tb_py_body_run - the statements. */
 void tb_py_body_run(tb_py_body *b);
-/** tb_py_body_return - "return a, b" for values (one use each). */
-void tb_py_body_return(tb_py_body *b, const int *nodes, int n);
-/** tb_py_body_settle - outputs into variables of their names. */
-void tb_py_body_settle(tb_py_body *b, const tb_output *outputs, int n);
+/** tb_py_body_return - "return a" (one use). */
+void tb_py_body_return(tb_py_body *b, int node);
+/** tb_py_body_leave - "return x, past + [f]": what the graph carries on (one
+ * use of each output). */
+void tb_py_body_leave(tb_py_body *b);
+/** tb_py_body_settle - the same into variables of those names. */
+void tb_py_body_settle(tb_py_body *b);
 /** tb_py_value - an expression for a node; takes one use. */
 tb_py_text tb_py_value(tb_py_body *b, int node);
 /** tb_py_attr - an attribute; constants with a name become variables. */

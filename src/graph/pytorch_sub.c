@@ -39,6 +39,8 @@ static const char *argument_name(tb_py_graph *t, int node)
     const char *name = n->name ? n->name : "t";
     if (n->param >= 0 && t->g->params[n->param].role == TB_ROLE_MATRIX)
         name = tb_py_parent(t->py, name);
+    if (n->op == &tb_op_input)
+        return tb_py_input(t->py, name, true);
     const char *dot = strrchr(name, '.');
     return dot ? dot + 1 : name;
 }
@@ -61,7 +63,7 @@ static const char *method(tb_py_graph *t, int region)
                 tb_py_body_bind(&b, argument_name(t, p->free[i]), p->free[i]));
         tb_buf_puts(&out, "):\n");
         tb_py_body_run(&b);
-        tb_py_body_return(&b, &r->out, 1);
+        tb_py_body_return(&b, r->out);
     }
     tb_buf_puts(&out, tb_py_take(t->py, &lines));
     return tb_py_take(t->py, &out);

@@ -83,6 +83,18 @@ static bool is_known(const tb_explained *e, const tb_graph *g)
     return false;
 }
 
+/* With lists every block has a graph of its own: the first, the middle and the
+ * last of a stack stand for all. */
+static bool is_sample(const tb_model *m, size_t p)
+{
+    size_t l = tb_model_layer(m, p), end = p;
+    while (tb_model_role(m, end) == TB_PART_LAYER)
+        end++;
+    size_t n = tb_model_layers(m, end).n;
+    return !tb_model_graph(m, p)->nlists || l == 1 || l == n ||
+           l == (n + 1) / 2;
+}
+
 /* One for each graph that layers have, in the order of the blocks. */
 static tb_status find_kinds(tb_ctx *ctx, tb_explained *e)
 {
@@ -92,7 +104,8 @@ static tb_status find_kinds(tb_ctx *ctx, tb_explained *e)
         return TB_ERR_MEMORY;
     for (size_t p = 0; p < m->nparts; p++) {
         const tb_graph *g = tb_model_graph(m, p);
-        if (tb_model_role(m, p) != TB_PART_LAYER || is_known(e, g))
+        if (tb_model_role(m, p) != TB_PART_LAYER || is_known(e, g) ||
+            !is_sample(m, p))
             continue;
         tb_explained_kind *k = &e->kinds[e->nkinds++];
         *k = (tb_explained_kind){.g = g, .part = p};
@@ -275,7 +288,7 @@ static tb_status lane_layers(tb_ctx *ctx, const tb_explained *e, tb_json *j)
     for (size_t p = 0; p < m->nparts; p++) {
         const tb_graph *g = tb_model_graph(m, p);
         tb_explained_kind run = {.g = g};
-        if (tb_model_role(m, p) != TB_PART_LAYER)
+        if (tb_model_role(m, p) != TB_PART_LAYER || !is_known(e, g))
             continue;
         for (size_t i = 0; i < e->nkinds; i++)
             if (e->kinds[i].g == g)

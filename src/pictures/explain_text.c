@@ -37,7 +37,11 @@ static void lane_line(const tb_explained *e, const tb_explained_kind *k,
                       tb_buf *out)
 {
     tb_buf_puts(out, "Lane      ");
-    lane_words(&k->info, out);
+    if (k->info.kind == TB_LANE_KIND_NONE && k->g->nlists)
+        tb_buf_puts(out, "none from x to x: what goes past the branches goes "
+                         "by the lists");
+    else
+        lane_words(&k->info, out);
     if (e->nkinds == 1 && e->final.tolls > 0)
         tb_buf_puts(out, "; one norm after the last block");
 }
@@ -69,8 +73,8 @@ static void through_line(const tb_explained *e, tb_buf *out)
         tb_buf_puts(out, "through all blocks: not worked out at this depth\n");
         return;
     }
-    tb_buf_printf(out, "through %zu block%s: ", e->layers.n,
-                  e->layers.n == 1 ? "" : "s");
+    tb_buf_printf(out, "through %zu block%s%s: ", e->layers.n,
+                  e->layers.n == 1 ? "" : "s", g->nlists ? ", by x alone" : "");
     for (int i = 0; i < n; i++) {
         if (n > 1)
             tb_buf_printf(out, "%s%s ", i ? ", " : "", g->streams[i]);

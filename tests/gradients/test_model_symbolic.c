@@ -301,10 +301,12 @@ static void all_rows(tb_test *T, const tb_run *run, bool cut, size_t streams,
                      size_t n, double *out)
 {
     size_t width = streams * n;
+    const tb_graph *g = tb_plan_graph(run->plan);
     double *unit = tb_alloc(T->ctx, n, sizeof *unit);
+    const void **gout = tb_alloc(T->ctx, (size_t)g->noutputs, sizeof *gout);
+    void **gin = tb_alloc(T->ctx, (size_t)g->ninputs, sizeof *gin);
+    TB_REQUIRE(T, unit && gout && gin);
     for (size_t i = 0; i < width; i++) {
-        const void *gout[TB_STREAMS_MOST] = {NULL};
-        void *gin[TB_STREAMS_MOST];
         tb_bwd b = {.hi = -1, .lo = -1, .cut = cut, .gout = gout, .gin = gin};
         for (size_t k = 0; k < streams; k++)
             gin[k] = out + i * width + k * n;
@@ -312,8 +314,11 @@ static void all_rows(tb_test *T, const tb_run *run, bool cut, size_t streams,
         unit[i % n] = 1;
         TB_OKAY(T, tb_plan_backward(T->ctx, run, &b));
         unit[i % n] = 0;
+        gout[i / n] = NULL;
     }
     tb_free(T->ctx, unit);
+    tb_free(T->ctx, gout);
+    tb_free(T->ctx, gin);
 }
 
 /* The lane as a formula, every stream out by every stream in. */

@@ -334,6 +334,17 @@ TB_TEST(single_starts)
         {"gtrxl", "layers.3.f_z.bias", -2},
         {"gtrxl", "layers.3.a_r.bias", 0},
         {"highway", "layers.3.t_a.bias", -3},
+        {"dlcl", "layers.0.a", 1},
+        {"dlcl", "layers.3.a", 0.25},
+        {"dlcl", "final.a", 1.0 / 26},
+        {"attention-residuals", "layers.3.wa.weight", 0},
+        {"attention-residuals", "layers.24.wf.weight", 0},
+        {"muddformer", "layers.3.ways.weight", 0},
+        {"modded-nanogpt", "layers.3.attn.scalar", 1.0488088481701516},
+        {"modded-nanogpt", "layers.3.attn.scalar2", 1},
+        {"modded-nanogpt", "layers.3.attn.scalar3", 0},
+        {"modded-nanogpt", "layers.20.scalar", -1.5},
+        {"modded-nanogpt", "layers.3.ffn.down.weight", 0},
         /* sublayer j = 2(l-1)+k-1 from 0 reads stream j mod 4 */
         {"hyper-connections", "layers.0.attn.vector", 1},
         {"hyper-connections", "layers.0.ffn.vector", 2},
@@ -368,6 +379,22 @@ TB_TEST(single_starts)
                          rows[i].block, rows[i].name, got, rows[i].want);
         close_pair(T, &p);
     }
+}
+
+/* DenseFormer's own output counts 1, all before it 0. */
+TB_TEST(dense_starts)
+{
+    tb_pair p;
+    TB_OKAY(T, open_pair(T, "denseformer", 25, &p));
+    for (size_t l = 1; l <= 25; l++) {
+        char name[32];
+        tb_format(name, sizeof name, "layers.%zu.a", l - 1);
+        const tb_view *v = tb_model_view(p.m, name);
+        TB_REQUIRE(T, v && v->count == l + 1);
+        TB_CHECK(T, p.m->starts[v - p.m->views].kind == TB_START_ONEHOT);
+        TB_NEAR(T, start(T, p.m, name), (double)v->count, 0);
+    }
+    close_pair(T, &p);
 }
 
 /* --- what is known without a paper ---------------------------------------- */
@@ -411,7 +438,9 @@ TB_TEST(the_same_function)
         size_t depth;
         double tolerance;
     } rows[] = {
-        {"gpas", NULL, pre, 5, 0},                   /* gate 0 */
+        {"gpas", NULL, pre, 5, 0},        /* gate 0 */
+        {"denseformer", NULL, pre, 9, 0}, /* each output itself */
+        {"muddformer", NULL, pre, 9, 0},
         {"lns", NULL, pre, 1, 1e-14},                /* l = 1 */
         {"mix-ln", "embed.*: normal(1)", pre, 3, 0}, /* no block is Post-LN */
         {"hyper-connections", NULL, pre, 5, 1e-5},   /* but for the last eps */
