@@ -10,8 +10,8 @@ static const opt_usage usage = {
     .name = "explain",
     .operands = "BLOCK",
     .summary = "diagram, Jacobian, lane and weights of a block",
-    .detail = "Everything here is derived from the text: nothing is trained "
-              "or measured.",
+    .detail = "Everything here is derived from the text; corners are measured "
+              "too, in small trials. Nothing is trained.",
     .example = "explain 'x = x + F(norm(x)); final: x = norm(x)' --depth 12",
     .min = 1,
     .max = 1,

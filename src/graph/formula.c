@@ -19,6 +19,7 @@ static void affine(tb_pen *p, const tb_node *n, bool brackets)
     const tb_attr *scale = &n->attr[TB_ATTR_AFFINE_SCALE];
     const tb_attr *offset = &n->attr[TB_ATTR_AFFINE_OFFSET];
     bool scaled = !tb_pen_is(scale, 1), moved = !tb_pen_is(offset, 0);
+    moved = moved && !(p->degree && p->degree[n->in[0]] > 0);
     if (brackets)
         tb_pen_open(p);
     bool negative = tb_pen_is(scale, -1);
@@ -39,9 +40,25 @@ static void affine(tb_pen *p, const tb_node *n, bool brackets)
         tb_pen_close(p);
 }
 
+/* The only operand of a sum that counts, -1: both do. */
+static int louder(const tb_pen *p, const tb_node *n)
+{
+    int l = p->degree ? p->degree[n->in[0]] : 0;
+    int r = p->degree ? p->degree[n->in[1]] : 0;
+    return l > r ? 0 : r > l ? 1 : -1;
+}
+
 static void infix(tb_pen *p, const tb_node *n, bool brackets)
 {
     bool sums = n->op->jac == TB_JAC_SUM || n->op->jac == TB_JAC_DIFF;
+    int only = sums ? louder(p, n) : -1;
+    if (only >= 0) {
+        bool negative = only == 1 && n->op->jac == TB_JAC_DIFF;
+        if (negative)
+            tb_pen_put(p, "-", "-", "<mo>&#8722;</mo>");
+        tb_pen_formula(p, n->in[only], brackets || negative);
+        return;
+    }
     for (int i = 0; i < 2 && sums; i++)
         if (p->silent && p->silent[n->in[i]] &&
             (i || n->op->jac == TB_JAC_SUM)) {
@@ -68,9 +85,28 @@ static void infix(tb_pen *p, const tb_node *n, bool brackets)
         tb_pen_close(p);
 }
 
+/* What a function is where its argument grows without end. */
+static const char *limit_name(const tb_op *op)
+{
+    static const struct {
+        const tb_op *op;
+        const char *name;
+    } limits[] = {{&tb_op_tanh, "sign"},
+                  {&tb_op_sigmoid, "step"},
+                  {&tb_op_gelu, "relu"},
+                  {&tb_op_gelu_tanh, "relu"},
+                  {&tb_op_silu, "relu"}};
+    for (size_t i = 0; i < TB_LEN(limits); i++)
+        if (limits[i].op == op)
+            return limits[i].name;
+    return op->symbol;
+}
+
 static const char *applied_name(const tb_pen *p, const tb_node *n, char out[64])
 {
     const char *full, *dot;
+    if (p->degree && p->degree[n->in[0]] > 0 && n->op != &tb_op_linear)
+        return limit_name(n->op);
     if (n->op != &tb_op_linear)
         return n->op->symbol;
     full = p->g->nodes[n->in[1]].name; /* attn.q.weight, w.weight */

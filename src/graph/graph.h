@@ -326,8 +326,11 @@ typedef struct tb_jacobian {
     const tb_graph *graph;
     tb_jac_mode mode;
     int nfactors, nstreams;
+    int first; /* step that factor 0 is of; not 0 in part of a product */
     const tb_jx **entries;
-    const bool *silent; /* per node: its value is 0 where every F is */
+    const bool *silent;        /* per node: its value is 0 where every F is */
+    const signed char *degree; /* per node, or NULL: formulas show only what
+                                  grows most (tb_large_form) */
 } tb_jacobian;
 
 tb_status tb_jacobian_build(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
@@ -387,6 +390,27 @@ int tb_jacobian_steps(tb_ctx *ctx, const tb_jacobian *j);
 /** tb_formula_print - a node as a formula of its step's x. */
 tb_status tb_formula_print(tb_ctx *ctx, const tb_graph *g, int node,
                            tb_notation note, tb_buf *out);
+
+/* --- F -> t F, t -> infinity ---------------------------------------------- */
+
+/** Powers of t. Values that vanish, and what the rules cannot say. */
+enum { TB_LARGE_NONE = -100, TB_LARGE_UNKNOWN = 100 };
+
+/** One step with every F times t, its streams in held: how each value grows,
+ * and the Jacobian's terms that grow most, stream out by stream out. */
+typedef struct tb_large_form {
+    int nstreams, step;
+    signed char *degree; /* per node */
+    signed char value[TB_STREAMS_MOST], jacobian[TB_STREAMS_MOST],
+        lane[TB_STREAMS_MOST];
+    tb_jacobian leading; /* of this step alone; a row that vanishes is 0 */
+} tb_large_form;
+
+tb_status tb_large_form_build(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
+                              int step, tb_large_form *out);
+/** tb_large_value_print - what stream i tends to, without its power of t. */
+tb_status tb_large_value_print(const tb_large_form *l, int i, tb_notation note,
+                               tb_buf *out);
 
 /* --- contributions -------------------------------------------------------- */
 

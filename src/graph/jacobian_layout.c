@@ -10,13 +10,14 @@ tb_pen tb_layout_pen(tb_layout *y, tb_notation note, int f, tb_buf *out)
     return (tb_pen){.note = note,
                     .out = out,
                     .g = g,
-                    .entries = g->cuts[f].nodes,
+                    .entries = g->cuts[y->j->first + f].nodes,
                     .streams = g->streams,
                     .nentries = y->j->nstreams,
                     .step = f,
                     .index = y->shown > 1 ? f : 0,
                     .mode = y->j->mode,
                     .silent = y->j->mode == TB_JAC_SILENT ? y->j->silent : NULL,
+                    .degree = y->j->degree,
                     .start = out->len,
                     .most = y->left,
                     .names = &y->names};
@@ -103,7 +104,7 @@ void tb_layout_run(tb_layout *y, tb_notation note, const tb_pen_run *r,
 void tb_layout_stream(tb_layout *y, tb_notation note, int f, int i, tb_buf *out)
 {
     tb_pen p = tb_layout_pen(y, note, f - 1, out);
-    int node = y->j->graph->cuts[f].nodes[i];
+    int node = y->j->graph->cuts[y->j->first + f].nodes[i];
     if (y->j->graph->nodes[node].op != &tb_op_input)
         tb_pen_define(&p, node);
 }

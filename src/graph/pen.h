@@ -48,6 +48,7 @@ typedef struct tb_pen {
     int depth;
     tb_jac_mode mode;   /* how sublayers are written */
     const bool *silent; /* SILENT: nodes that are 0 */
+    const signed char *degree; /* only what grows most, or NULL */
     size_t start, most; /* where it started, bytes it may write */
     bool full;          /* an ellipsis has closed it */
     tb_pen_names *names;

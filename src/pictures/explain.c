@@ -156,7 +156,7 @@ static tb_status look(tb_ctx *ctx, tb_explained *e, const tb_settings *settings)
 tb_status tb_explained_open(tb_ctx *ctx, tb_explained *e, const tb_block *b,
                             const tb_settings *settings)
 {
-    *e = (tb_explained){.block = b};
+    *e = (tb_explained){.block = b, .given = *settings};
     tb_arena_init(&e->arena, ctx);
     return look(ctx, e, settings);
 }
@@ -361,13 +361,12 @@ static tb_status lane_json(tb_ctx *ctx, const tb_explained *e, tb_json *j)
     return TB_OK;
 }
 
-static tb_status corners_json(tb_ctx *ctx, const tb_explained *e, tb_json *j)
+static tb_status corners_json(tb_ctx *ctx, tb_explained *e, tb_json *j)
 {
     tb_json_object(j, "corners");
     TB_TRY(
         formula_json(ctx, &e->kinds[0].silent, TB_NOTE_TEXT, "zero_branch", j));
-    double eps = e->model->sizes.s.eps;
-    tb_json_number(j, "flat_row_gain", 1 / tb_sqrt(eps));
+    TB_TRY(tb_explain_corners_json(ctx, e, j));
     tb_json_end(j);
     return TB_OK;
 }
@@ -462,7 +461,7 @@ static void numeric_json(const tb_numeric *n, tb_json *j)
     tb_json_end(j);
 }
 
-static tb_status write_json(tb_ctx *ctx, const tb_explained *e,
+static tb_status write_json(tb_ctx *ctx, tb_explained *e,
                             const tb_numeric *numeric, tb_json *j,
                             const char *key)
 {

@@ -25,6 +25,7 @@ typedef struct tb_explained_kind {
 typedef struct tb_explained {
     tb_arena arena;
     const tb_block *block;
+    tb_settings given;
     tb_model *model; /* not allocated: names, shapes and init rules only */
     const tb_graph *tail;
     size_t nkinds;
@@ -52,7 +53,13 @@ tb_status tb_explain_formula(tb_ctx *ctx, const tb_terminal *t,
                              const char *label, const tb_jacobian *j,
                              tb_buf *out);
 
-/** tb_norm_origin_name - as printed: "default", "model section". */
+/** tb_explain_corners_json - members of `corners`; tb_explain_corners - lines
+ * for the terminal. Both measure: small trials, some milliseconds. */
+tb_status tb_explain_corners_json(tb_ctx *ctx, tb_explained *e, tb_json *j);
+tb_status tb_explain_corners(tb_ctx *ctx, tb_explained *e, const tb_terminal *t,
+                             tb_buf *out);
+
+/** tb_origin_name - as printed: "default", "model section". */
 const char *tb_origin_name(tb_origin o);
 
 #endif

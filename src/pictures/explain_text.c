@@ -212,8 +212,8 @@ static tb_status kind_formulas(tb_ctx *ctx, const tb_explained *e,
     return s;
 }
 
-static tb_status formulas(tb_ctx *ctx, const tb_explained *e,
-                          const tb_terminal *term, bool expand, tb_out *out)
+static tb_status formulas(tb_ctx *ctx, tb_explained *e, const tb_terminal *term,
+                          bool expand, tb_out *out)
 {
     tb_buf b;
     tb_buf_init(&b, ctx);
@@ -228,8 +228,16 @@ static tb_status formulas(tb_ctx *ctx, const tb_explained *e,
     if (e->nkinds > 1)
         tb_buf_puts(&out->buf, "\n");
     through_line(e, &b);
-    findings(e, &b);
     s = tb_buf_status(&b);
+    if (s == TB_OK)
+        prose(term, &b, out);
+    if (s == TB_OK)
+        s = tb_explain_corners(ctx, e, term, &out->buf);
+    tb_buf_clear(&b);
+    tb_buf_init(&b, ctx);
+    findings(e, &b);
+    if (s == TB_OK)
+        s = tb_buf_status(&b);
     if (s == TB_OK)
         prose(term, &b, out);
     tb_buf_puts(&out->buf, "\n");
