@@ -128,9 +128,10 @@ enum {
 
 /** Texts are bounded, what definitions make of them is not. */
 enum {
-    TB_STEPS_MAX = 1 << 20,          /* expressions of one graph */
-    TB_STEPS_FREE = 200000,          /* for a short text; and 8 for each byte */
-    TB_CONST_MAX = 10000,            /* operations of one constant */
+    TB_LIST_MOST = 512,     /* elements: blocks times elements are nodes */
+    TB_STEPS_MAX = 1 << 20, /* expressions of one graph */
+    TB_STEPS_FREE = 200000, /* for a short text; and 8 for each byte */
+    TB_CONST_MAX = 10000,   /* operations of one constant */
     TB_EXPAND_MAX = 2 * TB_DEPTH_MAX /* depth of expressions in one another */
 };
 

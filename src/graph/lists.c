@@ -148,6 +148,10 @@ static tb_status grow(tb_builder *b, const tb_expr *e, const tb_val *old,
                       int from, tb_val *out)
 {
     int had = old ? old->nitems : 0;
+    if (had + e->nargs - from > TB_LIST_MOST)
+        return tb_build_fail(
+            b, e->pos, "a list holds at most %d elements%s", (int)TB_LIST_MOST,
+            b->l ? ": fewer blocks, or a list that drops some" : "");
     TB_TRY(tb_build_list(b, had + e->nargs - from, out));
     for (int i = 0; i < had; i++)
         out->items[i] = old->items[i];

@@ -283,6 +283,37 @@ TB_TEST(attention_over_depth_starts_as_the_mean)
     }
 }
 
+/* An encoder under a decoder, each with a list of its own: the ledger carries
+ * the memory's gradient, and agrees with the model and with the walk that
+ * knows no lists. */
+TB_TEST(two_stacks)
+{
+    static const char with[] =
+        "stem: past = list(x)\n"
+        "block: past = append(past, F(norm(sum(past)))); x = sum(past)\n"
+        "final: x = norm(x)\n";
+    tb_flow_spec s = spec_of(3, TB_COTANGENT_LOSS);
+    rig host, mine;
+    s.settings.stack = TB_STACKS_BOTH;
+    TB_OKAY(T, rig_open(T, &mine, with, true, &s));
+    TB_OKAY(T, rig_open(T, &host, "pre-ln", true, &s));
+    TB_NEAR(T, mine.f->loss, host.f->loss, 1e-14);
+    TB_CHECK(T, mine.f->nstacks == 2 && mine.f->nrows == 2 * 4);
+    for (size_t i = 0; i < 2; i++) { /* rows of the stems */
+        const tb_flow_row *a = &mine.f->rows[mine.f->stacks[i].first];
+        const tb_flow_row *b = &host.f->rows[host.f->stacks[i].first];
+        TB_NEAR(T, a->total, b->total, 1e-13);
+        TB_NEAR(T, a->lane, 1, 1e-13);
+        TB_STR(T, a->role, b->role);
+        TB_CHECK(T, a->k == mine.f->stacks[i].first);
+    }
+    for (size_t v = 0; v < mine.f->nweights; v++)
+        TB_NEAR(T, mine.f->weights[v].grad_norm, host.f->weights[v].grad_norm,
+                1e-13);
+    rig_close(T, &host);
+    rig_close(T, &mine);
+}
+
 TB_TEST(spectrum_wants_one_stream)
 {
     tb_flow_spec s = spec_of(2, TB_COTANGENT_LOSS);

@@ -111,6 +111,18 @@ TB_TEST(long_lists)
         17, "concat concat concat concat linear");
 }
 
+TB_TEST(too_long)
+{
+    gr_case c;
+    TB_OKAY(T, gr_open(T->ctx, &c, "stem: a = list(x)\nblock: a = append(a, x)",
+                       NULL, GR_LAYER, 511));
+    gr_close(T->ctx, &c);
+    TB_FAILS(T,
+             gr_open(T->ctx, &c, "stem: a = list(x)\nblock: a = append(a, x)",
+                     NULL, GR_LAYER, 512),
+             TB_ERR_PARSE, "a list holds at most 512 elements");
+}
+
 TB_TEST(refusals)
 {
     static const struct {
