@@ -196,6 +196,18 @@ install_check() {
     bash -n "$prefix/share/bash-completion/completions/tollbooth"
 }
 
+exports_check() { # the shared library shows what the public headers declare
+    local name names
+    have nm || return
+    names=$(nm -D --defined-only build/src/libtollbooth.so |
+        awk '$2 ~ /[TRDB]/ { print $3 }')
+    [ -n "$names" ] || return
+    for name in $names; do
+        grep -qw "$name" include/tollbooth/*.h ||
+            { echo "FAIL $name is in no public header" && return 1; }
+    done
+}
+
 python() { # SCRIPT ARGUMENTS...
     have python3 || return
     python3 "$@"
@@ -214,6 +226,7 @@ static_checks() {
 library_checks() {
     begin "library, examples, install"
     one symbols python tools/check_symbols.py build/src/libtollbooth.a
+    one exports exports_check
     one example build/examples/flow_from_c pre-ln
     one install install_check
     one "export torch" python tests/parity/export_torch.py build/tollbooth \

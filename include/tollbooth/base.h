@@ -11,6 +11,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define TB_VERSION "0.1.0"
 
@@ -104,6 +105,7 @@ void tb_ctx_fail_alloc_at(tb_ctx *ctx, size_t n);
 const char *tb_nearest(const char *word, const char *const *candidates,
                        size_t n);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

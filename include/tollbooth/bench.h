@@ -9,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 enum { TB_BENCH_CPU = 128, TB_BENCH_NAME = 64 };
 
@@ -55,6 +56,7 @@ tb_status tb_bench_machine_measure(tb_ctx *ctx, tb_bench_machine *out);
  * tb_ctx_interrupt. */
 tb_status tb_bench_run(tb_ctx *ctx, const char *name, tb_bench_result *out);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct tb_block tb_block;
 
@@ -103,6 +104,7 @@ typedef struct tb_settings {
  * block)"), freed with tb_text_free. */
 tb_status tb_lane_text(tb_ctx *ctx, const tb_block *b, char **out);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

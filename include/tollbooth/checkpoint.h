@@ -9,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* What every call here returns beside TB_OK:
  *   TB_ERR_INPUT   the file is absent, malformed or of the wrong kind (exit 3);
@@ -345,6 +346,7 @@ tb_status tb_config_ints(tb_config *array, int64_t low, int64_t high,
  * `*it` starts as NULL; false at the end. */
 bool tb_config_next(const tb_config *object, void **it, const char **key);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -11,6 +11,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* --- text ----------------------------------------------------------------- */
 
@@ -349,6 +350,7 @@ size_t tb_feed_rows(const tb_feed *f, tb_split s);
 void tb_feed_row(const tb_feed *f, tb_split s, size_t i, const tb_rows *out,
                  size_t at);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 enum { TB_EVAL_RANK = 3 };
 
@@ -104,6 +105,7 @@ typedef struct tb_eval_agreement {
  * masks are held fixed in the differences. */
 tb_status tb_eval_check(tb_ctx *ctx, const tb_eval *e, tb_eval_agreement *out);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

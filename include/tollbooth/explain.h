@@ -11,6 +11,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef enum tb_explain_format {
     TB_EXPLAIN_TEXT,
@@ -51,6 +52,7 @@ tb_status tb_explain_text(tb_ctx *ctx, const tb_block *b,
                           const tb_settings *settings, tb_explain_format format,
                           bool expand, int columns, bool ascii, tb_out *out);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -8,6 +8,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /**
  * tb_export_pytorch - one Python file with an nn.Module that computes the same
@@ -67,6 +68,7 @@ void tb_peer_free(tb_ctx *ctx, tb_peer_answer *answer); /* NULL is fine */
 tb_status tb_peer_read(tb_ctx *ctx, const char *peer, const char *setting,
                        char **text);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

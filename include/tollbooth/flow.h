@@ -10,6 +10,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /** What is sent back from the top of the stack, below the final norm. */
 typedef enum tb_cotangent {
@@ -131,6 +132,7 @@ void tb_flow_free(tb_ctx *ctx, tb_flow *f);
 /** tb_flow_json - one element of "runs" (docs/json.md). */
 void tb_flow_json(const tb_flow *f, tb_json *j, const char *key);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct tb_json tb_json;
 
@@ -42,6 +43,7 @@ void tb_json_tensor(tb_json *j, const char *key, tb_dtype dtype,
 /** tb_json_text - the finished text; NULL if memory ran out. */
 const char *tb_json_text(const tb_json *j);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

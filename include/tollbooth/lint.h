@@ -11,6 +11,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef enum tb_lint_level {
     TB_LINT_NOTE, /* worth knowing; often meant */
@@ -67,6 +68,7 @@ const char *tb_lint_level_name(tb_lint_level level);
  * the last. */
 const tb_lint_code *tb_lint_code_at(size_t i);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -13,6 +13,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* --- output ------------------------------------------------------------- */
 
@@ -400,6 +401,7 @@ void tb_report_json(tb_report *r, const char *json);
 /** tb_report_finish - appends the whole page; once. */
 tb_status tb_report_finish(tb_report *r, tb_out *out);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /** The table of shots: how many, their names, what they show, and what
  * --set may name ("x padding token"). */
@@ -38,6 +39,7 @@ tb_status tb_shot_term(const tb_shot *s, const tb_terminal *term, tb_out *out);
 /** tb_shot_json - the object of `picture --json` (docs/json.md). */
 void tb_shot_json(const tb_shot *s, tb_json *j, const char *key);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

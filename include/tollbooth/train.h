@@ -12,6 +12,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* --- settings ------------------------------------------------------------- */
 
@@ -309,6 +310,7 @@ tb_status tb_lm_score(tb_lm *m, const int32_t *ids, size_t n,
  * statistics frozen; settings and dtype of `spec` are the model's. */
 tb_status tb_lm_flow(tb_lm *m, const tb_flow_spec *spec, tb_flow **out);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

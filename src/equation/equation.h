@@ -6,6 +6,7 @@
 #define TB_EQUATION_EQUATION_H
 
 #include "base/base.h"
+#include "tollbooth/block.h"
 
 /** 1-based; column counts code points. line 0: no position. */
 typedef struct tb_pos {
@@ -131,7 +132,6 @@ enum {
  */
 tb_status tb_block_parse(tb_ctx *ctx, const char *name, const char *text,
                          size_t n, tb_parse_mode mode, tb_block **out);
-void tb_block_destroy(tb_ctx *ctx, tb_block *b);
 
 /** tb_block_fail - TB_ERR_PARSE at a position of this block's text: message,
  * then the line, then the caret. */
@@ -173,12 +173,6 @@ typedef struct tb_builtin {
     const char *name, *text;
 } tb_builtin;
 extern const tb_builtin tb_builtins[]; /* sorted by name; name NULL ends */
-
-/** tb_block_load - BLOCK of the command line: a built-in name, a file name,
- * or the text itself (it holds '=' or a newline). A word that is none of them
- * is TB_ERR_INPUT with the nearest built-in name, a file that cannot be read
- * TB_ERR_IO. Names of built-ins come without folder and ".block". */
-tb_status tb_block_load(tb_ctx *ctx, const char *what, tb_block **out);
 
 /** tb_block_hash - of the canonical text; 0 if memory ran out. */
 uint64_t tb_block_hash(const tb_block *b);
