@@ -14,7 +14,8 @@ static const opt_usage usage = {
     .detail = "--text is a file, plain or gzip, - is stdin, or where no such "
               "file is a line itself; it may be given again and again. A line "
               "is printed for each. The likeliest token is taken every time, "
-              "until the end token or the context is full.",
+              "until the end token or the context is full; or, with --beam, "
+              "the best of so many hypotheses.",
     .example = "translate mt --text 'Go on.'",
     .min = 1,
     .max = 1,
@@ -23,6 +24,7 @@ static const opt_usage usage = {
 typedef struct speaker {
     tb_ctx *ctx;
     const tb_tokenizer *tokenizer;
+    tb_search search;
     const char *name; /* of the lines: a file, or the line itself */
     tb_json *json;    /* NULL: lines of text */
     size_t unended;
@@ -37,6 +39,7 @@ static void say_json(speaker *s, const tb_translation *t, const tb_bytes *text)
     tb_json_bytes(s->json, "target", text->data, text->len);
     tb_json_int(s->json, "tokens", (int64_t)t->count);
     tb_json_bool(s->json, "ended", t->ended);
+    tb_json_number(s->json, "log_prob", t->log_prob);
     tb_json_end(s->json);
 }
 
@@ -79,7 +82,7 @@ static tb_status translate_one(tb_lm *m, const char *word, speaker *s)
     if (status == TB_OK)
         status = tb_lm_translate(m, file ? word : "--text",
                                  file ? lines.line : &itself,
-                                 file ? lines.count : 1, say, s);
+                                 file ? lines.count : 1, &s->search, say, s);
     tb_lines_clear(s->ctx, &lines);
     tb_text_clear(s->ctx, &text);
     return status == TB_OK ? s->status : status;
@@ -117,14 +120,20 @@ static int as_json(const char *dir, const opt_many *texts, speaker *s)
 int cmd_translate(tb_ctx *ctx, int argc, char **argv)
 {
     opt_many texts = {0};
+    speaker s = {.ctx = ctx, .search = {.beam = 1, .length_penalty = 0.6}};
     bool json = false, exact = false;
     const opt opts[] = {
         {"text", OPT_MANY, &texts, "FILE", "lines, or one line itself", 0, 0},
+        {"beam", OPT_SIZE, &s.search.beam, "K",
+         "hypotheses, at most 64; 1: greedy (default 1)", 0, 0},
+        {"length-penalty", OPT_REAL, &s.search.length_penalty, "a",
+         "of --beam: the log probability of n tokens is divided by "
+         "((5+n)/6)^a (default 0.6)",
+         0, 0},
         {"exact", OPT_FLAG, &exact, NULL, "our own matrix products only", 0, 0},
         {"json", OPT_FLAG, &json, NULL, "print one JSON object", 0, 0},
         OPT_END,
     };
-    speaker s = {.ctx = ctx};
     opt_end end = opt_parse(&usage, opts, &argc, argv);
     if (end != OPT_GO)
         return end == OPT_DONE ? finish(0) : 2;

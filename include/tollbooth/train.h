@@ -265,18 +265,28 @@ typedef struct tb_translation {
     size_t line; /* from 0 */
     const int32_t *ids;
     size_t count;
-    bool ended; /* false: the context was full before the end token came */
+    bool ended;      /* false: the context was full before the end token came */
+    double log_prob; /* sum of the logarithms of its tokens and the end */
 } tb_translation;
 
+/** tb_search - how a translation is looked for. 0 or 1 hypotheses: greedy, the
+ * likeliest token every time. Else beam search, at most 64: the translation of
+ * n tokens, the end among them, with the largest log_prob / ((5 + n) /
+ * 6)^length_penalty (Wu et al. 2016, arXiv:1609.08144). */
+typedef struct tb_search {
+    size_t beam;
+    double length_penalty; /* 0 or more; 0.6 in Vaswani et al. 2017 */
+} tb_search;
+
 /** tb_lm_translate - a line of the target for each of n lines of a source, in
- * their order, one callback each; `name` is theirs in messages. Greedy: the
- * likeliest token every time, until the end token or the context is full. The
- * translation of an empty line is empty. false from the callback stops.
+ * their order, one callback each; `name` is theirs in messages. A translation
+ * ends with the end token, or where the context is full; that of an empty line
+ * is empty. false from the callback stops.
  * TB_ERR_INPUT for a model of another task, a character outside the vocabulary
  * or a line too long for the context; TB_INTERRUPTED after tb_ctx_interrupt;
  * TB_ERR_NONFINITE for logits that are. */
 tb_status tb_lm_translate(tb_lm *m, const char *name, const tb_span *lines,
-                          size_t n,
+                          size_t n, const tb_search *search,
                           bool (*line)(void *user, const tb_translation *t),
                           void *user);
 

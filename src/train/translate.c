@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines from a trained encoder and decoder: some lines side by side, a token
  * for each in every pass, the likeliest one, until each has ended. */
-#include "train/lm.h"
+#include "train/translate.h"
 
-enum { ROWS = 16 }; /* lines side by side */
+enum { ROWS = 16, MOST_BEAM = 64 }; /* lines side by side; hypotheses */
 
-typedef struct translator {
-    tb_lm *m;
-    const char *name; /* of the lines, for messages */
-    const tb_span *lines;
-    size_t context;
-    int32_t pad, start, end;
-    tb_tokens source[ROWS];
-    size_t rows, source_time;
-    int32_t *text; /* [ROWS, context + 1]: start and what was said */
-    size_t said[ROWS];
-    bool ended[ROWS];
-    int32_t *tokens, *sources; /* of a pass */
-    unsigned char *source_keep;
-} translator;
-
-static int32_t *text_of(translator *w, size_t row)
+int32_t *tb_translator_text(const tb_translator *w, size_t row)
 {
     return w->text + row * (w->context + 1);
 }
@@ -28,7 +13,7 @@ static int32_t *text_of(translator *w, size_t row)
 /* --- sources ---------------------------------------------------------------
  */
 
-static tb_status read_line(translator *w, size_t number, tb_tokens *out)
+static tb_status read_line(tb_translator *w, size_t number, tb_tokens *out)
 {
     enum { WHAT = 300 };
     char what[WHAT];
@@ -46,7 +31,7 @@ static tb_status read_line(translator *w, size_t number, tb_tokens *out)
 }
 
 /* Lines first, first + 1, ...: an empty one is said at once. */
-static tb_status read_lines(translator *w, size_t first, size_t rows)
+static tb_status read_lines(tb_translator *w, size_t first, size_t rows)
 {
     w->rows = rows;
     w->source_time = 1;
@@ -56,17 +41,19 @@ static tb_status read_lines(translator *w, size_t first, size_t rows)
         size_t n = w->source[r].count + 1;
         w->source_time = n > w->source_time ? n : w->source_time;
         w->said[r] = 0;
+        w->score[r] = 0;
         w->ended[r] = n == 1;
-        text_of(w, r)[0] = w->start;
+        tb_translator_text(w, r)[0] = w->start;
     }
     return TB_OK;
 }
 
-static void fill_source(translator *w)
+/* Row r of a pass reads source r, or the one source there is. */
+static void fill_source(tb_translator *w, size_t sources)
 {
     size_t S = w->source_time;
     for (size_t i = 0; i < w->rows * S; i++) {
-        const tb_tokens *line = &w->source[i / S];
+        const tb_tokens *line = &w->source[i / S % sources];
         size_t at = i % S;
         w->sources[i] = at < line->count    ? line->ids[at]
                         : at == line->count ? w->end
@@ -75,11 +62,11 @@ static void fill_source(translator *w)
     }
 }
 
-/* --- one token for each line -----------------------------------------------
+/* --- one pass --------------------------------------------------------------
  */
 
 /* A causal stack may be padded behind the last token, so bindings double. */
-static size_t time_for(const translator *w, size_t seen)
+static size_t time_for(const tb_translator *w, size_t seen)
 {
     size_t time = 16;
     while (time < seen)
@@ -87,55 +74,77 @@ static size_t time_for(const translator *w, size_t seen)
     return time < w->context ? time : w->context;
 }
 
-/* The likeliest of the text's tokens and the end; of equals the smallest. */
-static tb_status choose(const translator *w, size_t at, int32_t *out)
+tb_status tb_translator_pass(tb_translator *w, size_t seen)
 {
-    const tb_model *m = w->m->model;
-    const void *logits = tb_model_logits(m);
-    size_t vocab = m->sizes.s.vocab;
-    size_t plain = tb_tokenizer_plain(w->m->tokenizer);
-    double most = 0;
-    *out = -1;
-    for (size_t i = 0; i < vocab; i++) {
-        double z = tb_lm_logit(m, logits, at * vocab + i);
-        if (!tb_isfinite(z))
-            return TB_FAIL(w->m->ctx, TB_ERR_NONFINITE,
-                           "translate: the logit of token %zu is %g", i, z);
-        bool may = i < plain || (int32_t)i == w->end;
-        if (may && (*out < 0 || z > most)) {
-            *out = (int32_t)i;
-            most = z;
-        }
-    }
-    return TB_OK;
-}
-
-/* Row r has said its `seen - 1` tokens; what has ended rides along. */
-static tb_status pass(translator *w, size_t seen)
-{
-    size_t time = time_for(w, seen);
     const tb_batch b = {.tokens = w->tokens,
                         .source = w->sources,
                         .source_keep = w->source_keep};
-    TB_TRY(tb_lm_bind(w->m, w->rows, time, w->source_time));
+    w->time = time_for(w, seen);
+    TB_TRY(tb_lm_bind(w->m, w->rows, w->time, w->source_time));
     for (size_t r = 0; r < w->rows; r++)
-        for (size_t i = 0; i < time; i++)
-            w->tokens[r * time + i] =
-                i <= w->said[r] && i < seen ? text_of(w, r)[i] : w->pad;
-    TB_TRY(tb_quiet_forward(&w->m->quiet, &b, NULL));
-    for (size_t r = 0; r < w->rows; r++) {
-        int32_t id = w->end;
-        if (w->ended[r])
-            continue;
-        TB_TRY(choose(w, r * time + seen - 1, &id));
-        w->ended[r] = id == w->end;
-        if (!w->ended[r])
-            text_of(w, r)[++w->said[r]] = id;
+        for (size_t i = 0; i < w->time; i++)
+            w->tokens[r * w->time + i] = i <= w->said[r] && i < seen
+                                             ? tb_translator_text(w, r)[i]
+                                             : w->pad;
+    return tb_quiet_forward(&w->m->quiet, &b, NULL);
+}
+
+size_t tb_translator_place(const tb_translator *w, size_t row, size_t seen)
+{
+    return row * w->time + seen - 1;
+}
+
+double tb_translator_logit(const tb_translator *w, size_t place, size_t id)
+{
+    const tb_model *m = w->m->model;
+    return tb_lm_logit(m, tb_model_logits(m), place * w->vocab + id);
+}
+
+bool tb_translator_may(const tb_translator *w, size_t id)
+{
+    return id < w->plain || id == (size_t)w->end;
+}
+
+tb_status tb_translator_lse(const tb_translator *w, size_t place, double *out)
+{
+    double most = tb_translator_logit(w, place, 0), sum = 0;
+    for (size_t i = 0; i < w->vocab; i++) {
+        double z = tb_translator_logit(w, place, i);
+        if (!tb_isfinite(z))
+            return TB_FAIL(w->m->ctx, TB_ERR_NONFINITE,
+                           "translate: the logit of token %zu is %g", i, z);
+        most = z > most ? z : most;
     }
+    for (size_t i = 0; i < w->vocab; i++)
+        sum += tb_exp(tb_translator_logit(w, place, i) - most);
+    *out = most + tb_log(sum);
     return TB_OK;
 }
 
-static bool all_ended(const translator *w)
+/* --- greedy ----------------------------------------------------------------
+ */
+
+/* The likeliest of what can be said; of equals the smallest. */
+static tb_status choose(tb_translator *w, size_t row, size_t seen)
+{
+    size_t place = tb_translator_place(w, row, seen), best = w->vocab;
+    double lse, most = 0;
+    TB_TRY(tb_translator_lse(w, place, &lse));
+    for (size_t i = 0; i < w->vocab; i++) {
+        double z = tb_translator_logit(w, place, i);
+        if (tb_translator_may(w, i) && (best == w->vocab || z > most)) {
+            best = i;
+            most = z;
+        }
+    }
+    w->score[row] += most - lse;
+    w->ended[row] = best == (size_t)w->end;
+    if (!w->ended[row])
+        tb_translator_text(w, row)[++w->said[row]] = (int32_t)best;
+    return TB_OK;
+}
+
+static bool all_ended(const tb_translator *w)
 {
     for (size_t r = 0; r < w->rows; r++)
         if (!w->ended[r])
@@ -143,13 +152,16 @@ static bool all_ended(const translator *w)
     return true;
 }
 
-static tb_status say(translator *w)
+/* What has ended rides along. */
+static tb_status say_likeliest(tb_translator *w)
 {
-    fill_source(w);
     for (size_t seen = 1; seen <= w->context && !all_ended(w); seen++) {
         if (tb_ctx_interrupted(w->m->ctx))
             return TB_FAIL(w->m->ctx, TB_INTERRUPTED, "translate: interrupted");
-        TB_TRY(pass(w, seen));
+        TB_TRY(tb_translator_pass(w, seen));
+        for (size_t r = 0; r < w->rows; r++)
+            if (!w->ended[r])
+                TB_TRY(choose(w, r, seen));
     }
     return TB_OK;
 }
@@ -157,16 +169,32 @@ static tb_status say(translator *w)
 /* --- all of them -----------------------------------------------------------
  */
 
-static tb_status run(translator *w, size_t n,
+static tb_status say(tb_translator *w, const tb_search *s)
+{
+    if (s->beam < 2) {
+        fill_source(w, w->rows);
+        return say_likeliest(w);
+    }
+    if (w->ended[0])
+        return TB_OK;
+    w->rows = s->beam;
+    fill_source(w, 1);
+    tb_status status = tb_beam_line(w, s->beam, s->length_penalty);
+    w->rows = 1;
+    return status;
+}
+
+static tb_status run(tb_translator *w, const tb_search *s, size_t n,
                      bool (*line)(void *user, const tb_translation *t),
                      void *user)
 {
-    for (size_t first = 0; first < n; first += ROWS) {
-        TB_TRY(read_lines(w, first, n - first < ROWS ? n - first : ROWS));
-        TB_TRY(say(w));
+    size_t rows = s->beam < 2 ? ROWS : 1;
+    for (size_t first = 0; first < n; first += rows) {
+        TB_TRY(read_lines(w, first, n - first < rows ? n - first : rows));
+        TB_TRY(say(w, s));
         for (size_t r = 0; r < w->rows; r++) {
-            const tb_translation t = {first + r, text_of(w, r) + 1, w->said[r],
-                                      w->ended[r]};
+            const tb_translation t = {first + r, tb_translator_text(w, r) + 1,
+                                      w->said[r], w->ended[r], w->score[r]};
             if (!line(user, &t))
                 return TB_OK;
         }
@@ -174,45 +202,75 @@ static tb_status run(translator *w, size_t n,
     return TB_OK;
 }
 
-static tb_status prepare(translator *w)
+static tb_status take_room(tb_translator *w)
 {
     tb_ctx *ctx = w->m->ctx;
-    const tb_tokenizer *t = w->m->tokenizer;
     size_t n;
-    w->context = w->m->record.spec.settings.context;
-    w->pad = tb_tokenizer_special(t, TB_SPECIAL_PAD);
-    w->start = tb_tokenizer_special(t, TB_SPECIAL_START);
-    w->end = tb_tokenizer_special(t, TB_SPECIAL_END);
-    if (w->pad < 0 || w->start < 0 || w->end < 0)
-        return TB_FAIL(ctx, TB_ERR_INPUT,
-                       TB_DIR_TOKENIZER ": got no special tokens, wanted pad, "
-                                        "start and end");
-    if (!tb_mul(ROWS, w->context + 1, &n))
+    if (!tb_mul(w->most, w->context + 1, &n))
         return TB_FAIL(ctx, TB_ERR_MEMORY, "context: %zu is too large",
                        w->context);
+    w->source = tb_alloc(ctx, w->most, sizeof *w->source);
+    w->said = tb_alloc(ctx, w->most, sizeof *w->said);
+    w->score = tb_alloc(ctx, w->most, sizeof *w->score);
+    w->ended = tb_alloc(ctx, w->most, sizeof *w->ended);
     w->text = tb_alloc(ctx, n, sizeof *w->text);
     w->tokens = tb_alloc(ctx, n, sizeof *w->tokens);
     w->sources = tb_alloc(ctx, n, sizeof *w->sources);
     w->source_keep = tb_alloc(ctx, n, 1);
-    return w->text && w->tokens && w->sources && w->source_keep ? TB_OK
-                                                                : TB_ERR_MEMORY;
+    return w->source && w->said && w->score && w->ended && w->text &&
+                   w->tokens && w->sources && w->source_keep
+               ? TB_OK
+               : TB_ERR_MEMORY;
+}
+
+static void clear(tb_translator *w)
+{
+    tb_ctx *ctx = w->m->ctx;
+    for (size_t r = 0; w->source && r < w->most; r++)
+        tb_tokens_clear(ctx, &w->source[r]);
+    tb_free(ctx, w->source);
+    tb_free(ctx, w->said);
+    tb_free(ctx, w->score);
+    tb_free(ctx, w->ended);
+    tb_free(ctx, w->text);
+    tb_free(ctx, w->tokens);
+    tb_free(ctx, w->sources);
+    tb_free(ctx, w->source_keep);
+}
+
+static tb_status prepare(tb_translator *w, const tb_search *s)
+{
+    const tb_tokenizer *t = w->m->tokenizer;
+    if (s->beam > MOST_BEAM || !(s->length_penalty >= 0) ||
+        !tb_isfinite(s->length_penalty))
+        return TB_FAIL(w->m->ctx, TB_ERR_ARG,
+                       "translate: got a beam of %zu and length penalty %g, "
+                       "wanted at most %d and 0 or more",
+                       s->beam, s->length_penalty, (int)MOST_BEAM);
+    w->context = w->m->record.spec.settings.context;
+    w->vocab = tb_tokenizer_size(t);
+    w->plain = tb_tokenizer_plain(t);
+    w->pad = tb_tokenizer_special(t, TB_SPECIAL_PAD);
+    w->start = tb_tokenizer_special(t, TB_SPECIAL_START);
+    w->end = tb_tokenizer_special(t, TB_SPECIAL_END);
+    w->most = s->beam < ROWS ? ROWS : s->beam;
+    if (w->pad < 0 || w->start < 0 || w->end < 0)
+        return TB_FAIL(w->m->ctx, TB_ERR_INPUT,
+                       TB_DIR_TOKENIZER ": got no special tokens, wanted pad, "
+                                        "start and end");
+    return take_room(w);
 }
 
 tb_status tb_lm_translate(tb_lm *m, const char *name, const tb_span *lines,
-                          size_t n,
+                          size_t n, const tb_search *search,
                           bool (*line)(void *user, const tb_translation *t),
                           void *user)
 {
-    translator w = {.m = m, .name = name, .lines = lines};
+    tb_translator w = {.m = m, .name = name, .lines = lines};
     TB_TRY(tb_lm_need_task(m, "translate", TB_TASK_TRANSLATE));
-    tb_status s = prepare(&w);
+    tb_status s = prepare(&w, search);
     if (s == TB_OK)
-        s = run(&w, n, line, user);
-    for (size_t r = 0; r < ROWS; r++)
-        tb_tokens_clear(m->ctx, &w.source[r]);
-    tb_free(m->ctx, w.text);
-    tb_free(m->ctx, w.tokens);
-    tb_free(m->ctx, w.sources);
-    tb_free(m->ctx, w.source_keep);
+        s = run(&w, search, n, line, user);
+    clear(&w);
     return s;
 }

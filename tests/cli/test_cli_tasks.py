@@ -3,6 +3,7 @@
 labels and pairs of lines; resume byte for byte; what is refused."""
 
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -160,6 +161,8 @@ def tasks_translate(t):
     t.eq(t.run("translate", "run", "--text", "abc", "--text", "in", rc=0).out,
          "cba\ncba\n\ndef\n")
     j = t.run("translate", "run", "--text", "in", "--json", rc=0).json()
+    log_prob = j["lines"][2].pop("log_prob")
+    t.ok(-0.1 < log_prob < 0, log_prob)
     t.eq(j["lines"][2], {"text": "in", "line": 3, "target": "def", "tokens": 3,
                          "ended": True})
     r = t.run("translate", "run", "--text", "xyz", rc=3)
@@ -171,6 +174,47 @@ def tasks_translate(t):
     t.has(t.run("translate", "run", rc=2).err, "got no --text")
     t.has(t.run("generate", "run", rc=3).err, "generate: got encoder-decoder "
           "trained for translate, wanted a model for lm")
+
+
+@test
+def tasks_beam(t):
+    """A beam wide enough to lose nothing finds the best of all translations,
+    each of which score measures; a beam of 1 is greedy."""
+    t.write("s", "ab\nba\nb\na\n")
+    t.write("t", "a\nbb\nab\nb\n")
+    t.run("train", "pre-ln", "--source", "s", "--target", "t", "--out", "run",
+          *TINY, "--context", "4", "--steps", "25", "--lr", "2e-3", rc=0)
+    every = [w for n in range(1, 4) for w in map("".join,
+             itertools.product("ab", repeat=n))]
+    for source in ("ab", "b"):
+        logs = {}
+        for w in every:
+            t.write("one.s", source)
+            t.write("one.t", w)
+            s = score(t, "run", "--source", "one.s", "--target", "one.t")
+            logs[w] = -s["loss"] * s["tokens"]
+        for penalty in (0, 0.6, 2):
+            got = t.run("translate", "run", "--text", source, "--beam", "64",
+                        "--length-penalty", penalty, "--json", rc=0)
+            line = got.json()["lines"][0]
+            t.ok(line["ended"], line)
+            value = lambda w: logs[w] / ((6 + len(w)) / 6) ** penalty
+            best = max(every, key=value)
+            if line["target"]:  # score reads no pair with an empty line
+                t.eq(line["target"], best)
+                t.near(line["log_prob"], logs[best], 1e-5)
+            else:
+                t.ok(line["log_prob"] >= value(best) - 1e-6, line, best)
+        greedy = t.run("translate", "run", "--text", source, "--json", rc=0).json()
+        t.eq(t.run("translate", "run", "--text", source, "--beam", "1", "--json",
+                   rc=0).json(), greedy)
+        t.ok(greedy["lines"][0]["log_prob"] <= max(logs.values()) + 1e-6, greedy)
+    t.has(t.run("translate", "run", "--text", "a", "--beam", "65", rc=2).err,
+          "got a beam of 65")
+    pairs_run(t, "pairs")
+    t.write("in", "abc\n\nfed\n")
+    t.eq(t.run("translate", "pairs", "--text", "in", "--beam", "4", rc=0).out,
+         "cba\n\ndef\n")
 
 
 @test
