@@ -2,30 +2,58 @@
 /* The setting of another system for a block, and the block of a setting. */
 #include "graph/peers.h"
 
-const char *tb_peer_name(size_t i)
+const tb_peer *const tb_peers[] = {
+    &tb_peer_marian,       &tb_peer_tensor2tensor,  &tb_peer_fairseq,
+    &tb_peer_fairseq_both, &tb_peer_x_transformers, NULL};
+
+static bool is_first(size_t row)
 {
-    size_t n = 0;
-    while (tb_peers[n])
-        n++;
-    return i < n ? tb_peers[i]->name : NULL;
+    for (size_t i = 0; i < row; i++)
+        if (tb_streq(tb_peers[i]->name, tb_peers[row]->name))
+            return false;
+    return true;
 }
 
-static tb_status find_peer(tb_ctx *ctx, const char *name, const tb_peer **out)
+const char *tb_peer_name(size_t i)
+{
+    for (size_t n = 0; tb_peers[n]; n++)
+        if (is_first(n) && i-- == 0)
+            return tb_peers[n]->name;
+    return NULL;
+}
+
+static tb_status check_name(tb_ctx *ctx, const char *name)
 {
     const char *names[16];
     size_t n = 0;
-    for (; tb_peers[n]; n++) {
-        names[n] = tb_peers[n]->name;
-        if (tb_streq(name, names[n])) {
-            *out = tb_peers[n];
+    for (; tb_peer_name(n); n++) {
+        names[n] = tb_peer_name(n);
+        if (tb_streq(name, names[n]))
             return TB_OK;
-        }
     }
     const char *near = tb_nearest(name, names, n);
     return TB_FAIL(ctx, TB_ERR_ARG, "system: got %.60s, wanted %s", name,
                    near ? near
                         : "marian, tensor2tensor, fairseq or "
                           "x-transformers");
+}
+
+static const char *const stack_names[] = {"decoder", "encoder",
+                                          "encoder-decoder"};
+
+static tb_status find_peer(tb_ctx *ctx, const char *name, int stack,
+                           const tb_peer **out)
+{
+    TB_TRY(check_name(ctx, name));
+    for (size_t i = 0; tb_peers[i]; i++)
+        if (tb_streq(name, tb_peers[i]->name) &&
+            (tb_peers[i]->stacks & 1u << stack)) {
+            *out = tb_peers[i];
+            return TB_OK;
+        }
+    return TB_FAIL(ctx, TB_ERR_INPUT,
+                   "%s: got --stack %s, which its settings say by other names",
+                   name, stack_names[stack]);
 }
 
 static tb_status own(tb_ctx *ctx, const tb_buf *b, char **out)
@@ -40,33 +68,57 @@ static tb_status own(tb_ctx *ctx, const tb_buf *b, char **out)
 
 /* --- a setting as a block ------------------------------------------------- */
 
-static tb_status check_block(tb_ctx *ctx, const tb_block *b)
+static tb_status check_block(tb_ctx *ctx, const tb_peer *p, const tb_block *b)
 {
-    const tb_settings unset = TB_SETTINGS_UNSET;
+    tb_settings s0 = TB_SETTINGS_UNSET;
     tb_sizes sizes;
     tb_peer_stacks stacks;
     tb_arena a;
+    while (!(p->stacks & 1u << s0.stack))
+        s0.stack++;
     tb_arena_init(&a, ctx);
-    tb_status s = tb_sizes_resolve(ctx, b, &unset, &sizes);
+    tb_status s = tb_sizes_resolve(ctx, b, &s0, &sizes);
     if (s == TB_OK)
         s = tb_peer_stacks_of(ctx, &a, b, &sizes, TB_PEER_ALL, &stacks);
     tb_arena_clear(&a);
     return s;
 }
 
+/* By the row whose keys it has; if by none, what the first says. */
+static tb_status parse_setting(tb_ctx *ctx, tb_arena *a, const char *peer,
+                               const char *setting, const tb_peer **p,
+                               tb_peer_set *set)
+{
+    const tb_peer *first = NULL;
+    TB_TRY(check_name(ctx, peer));
+    for (size_t i = 0; tb_peers[i]; i++) {
+        if (!tb_streq(peer, tb_peers[i]->name))
+            continue;
+        first = first ? first : tb_peers[i];
+        *p = tb_peers[i];
+        tb_status s = tb_peer_parse(ctx, a, *p, setting, set);
+        if (s == TB_OK || s == TB_ERR_MEMORY)
+            return s;
+        tb_error_clear(ctx);
+    }
+    *p = first;
+    return tb_peer_parse(ctx, a, first, setting, set);
+}
+
 /* The setting as given stands above the text it means. */
-static tb_status read_setting(tb_ctx *ctx, tb_arena *a, const tb_peer *p,
+static tb_status read_setting(tb_ctx *ctx, tb_arena *a, const char *peer,
                               const char *setting, tb_buf *out)
 {
+    const tb_peer *p = NULL;
     tb_peer_set set;
     tb_block *b;
-    TB_TRY(tb_peer_parse(ctx, a, p, setting, &set));
+    TB_TRY(parse_setting(ctx, a, peer, setting, &p, &set));
     tb_buf_printf(out, "# %s: ", p->name);
     tb_peer_print(p, &set, out);
     tb_buf_putc(out, '\n');
     TB_TRY(tb_peer_text_of(ctx, p, &set, out));
     TB_TRY(tb_peer_block(ctx, p, &set, &b));
-    tb_status s = check_block(ctx, b);
+    tb_status s = check_block(ctx, p, b);
     tb_block_destroy(ctx, b);
     return s;
 }
@@ -74,14 +126,12 @@ static tb_status read_setting(tb_ctx *ctx, tb_arena *a, const tb_peer *p,
 tb_status tb_peer_read(tb_ctx *ctx, const char *peer, const char *setting,
                        char **text)
 {
-    const tb_peer *p = NULL;
     tb_arena a;
     tb_buf out;
     *text = NULL;
-    TB_TRY(find_peer(ctx, peer, &p));
     tb_arena_init(&a, ctx);
     tb_buf_init(&out, ctx);
-    tb_status s = read_setting(ctx, &a, p, setting, &out);
+    tb_status s = read_setting(ctx, &a, peer, setting, &out);
     if (s == TB_OK)
         s = own(ctx, &out, text);
     tb_buf_clear(&out);
@@ -255,18 +305,13 @@ static tb_status compare(tb_ctx *ctx, answer *out, const tb_peer *p,
 }
 
 static tb_status find(tb_ctx *ctx, answer *out, const tb_block *b,
-                      const tb_settings *settings, const tb_peer *p)
+                      const tb_settings *settings, const char *peer)
 {
-    static const char *const stacks[] = {"decoder", "encoder",
-                                         "encoder-decoder"};
+    const tb_peer *p = NULL;
     tb_sizes sizes;
     tb_peer_set best;
     TB_TRY(tb_sizes_resolve(ctx, b, settings, &sizes));
-    if (!(p->stacks & 1u << sizes.s.stack))
-        return TB_FAIL(ctx, TB_ERR_INPUT,
-                       "%s: got --stack %s, which its settings say by other "
-                       "names",
-                       p->name, stacks[sizes.s.stack]);
+    TB_TRY(find_peer(ctx, peer, sizes.s.stack, &p));
     TB_TRY(
         tb_peer_search(ctx, &out->arena, p, b, &sizes, &best, &out->pub.exact));
     return compare(ctx, out, p, &best, &sizes, b, settings);
@@ -276,9 +321,8 @@ tb_status tb_peer_find(tb_ctx *ctx, const tb_block *block,
                        const tb_settings *settings, const char *peer,
                        tb_peer_answer **out)
 {
-    const tb_peer *p = NULL;
     *out = NULL;
-    TB_TRY(find_peer(ctx, peer, &p));
+    TB_TRY(check_name(ctx, peer));
     answer *a = tb_alloc(ctx, 1, sizeof *a);
     if (!a)
         return TB_ERR_MEMORY;
@@ -286,7 +330,7 @@ tb_status tb_peer_find(tb_ctx *ctx, const tb_block *block,
     a->pub.here = a->here;
     a->pub.there = a->there;
     a->pub.remarks = a->remarks;
-    tb_status s = find(ctx, a, block, settings, p);
+    tb_status s = find(ctx, a, block, settings, peer);
     if (s == TB_OK)
         *out = &a->pub;
     else

@@ -3,7 +3,8 @@
  * setting gives some of them a value; what a setting means is written as the
  * text of a block. peers.c answers, peers_search.c searches, peers_set.c reads
  * and prints settings, peers_shape.c compares graphs, peers_words.c says how
- * they differ, peers_letters.c and peers_flags.c are the systems. */
+ * they differ; peers_letters.c, peers_fairseq.c and peers_xtransformers.c are
+ * the systems. */
 #ifndef TB_GRAPH_PEERS_H
 #define TB_GRAPH_PEERS_H
 
@@ -47,6 +48,7 @@ typedef struct tb_peer_text {
     tb_ctx *ctx;
     tb_arena arena;
     tb_buf defs, stem, block, final, init, model;
+    tb_buf roles;     /* sections of one role each, heads and all */
     bool norms;       /* a norm was written: eps means something */
     const char *bare; /* word of the norms without a gain; "": all */
     bool failed;      /* memory ran out */
@@ -86,7 +88,8 @@ struct tb_peer {
 };
 
 extern const tb_peer tb_peer_marian, tb_peer_tensor2tensor, tb_peer_fairseq,
-    tb_peer_x_transformers;
+    tb_peer_fairseq_both, tb_peer_x_transformers;
+/* A system with other keys for other stacks has several rows. */
 extern const tb_peer *const tb_peers[]; /* NULL ends */
 
 /* settings (peers_set.c) */

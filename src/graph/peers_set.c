@@ -277,20 +277,22 @@ tb_status tb_peer_parse(tb_ctx *ctx, tb_arena *a, const tb_peer *p,
 
 /* --- the text ------------------------------------------------------------- */
 
-/* Every section of a text. */
-static void bufs(tb_peer_text *t, tb_buf *out[6])
+enum { SECTIONS = 7 };
+
+/* Every section of a text, in the order they are printed. */
+static void bufs(tb_peer_text *t, tb_buf *out[SECTIONS])
 {
-    tb_buf *const all[] = {&t->defs,  &t->stem, &t->block,
+    tb_buf *const all[] = {&t->defs,  &t->stem, &t->block, &t->roles,
                            &t->final, &t->init, &t->model};
     memcpy(out, all, sizeof all);
 }
 
-static tb_status put_together(tb_peer_text *t, tb_buf *const all[6],
+static tb_status put_together(tb_peer_text *t, tb_buf *const all[SECTIONS],
                               tb_buf *out)
 {
-    static const char *const heads[] = {"",         "stem:\n", "block:\n",
+    static const char *const heads[] = {"",         "stem:\n", "block:\n", "",
                                         "final:\n", "init:\n", "model:\n"};
-    for (size_t i = 0; i < TB_LEN(heads); i++) {
+    for (size_t i = 0; i < SECTIONS; i++) {
         TB_TRY(tb_buf_status(all[i]));
         if (all[i]->len)
             tb_buf_printf(out, "%s%s", heads[i], tb_buf_str(all[i]));
@@ -302,15 +304,15 @@ tb_status tb_peer_text_of(tb_ctx *ctx, const tb_peer *p, const tb_peer_set *set,
                           tb_buf *out)
 {
     tb_peer_text t = {.ctx = ctx};
-    tb_buf *all[6];
+    tb_buf *all[SECTIONS];
     bufs(&t, all);
     tb_arena_init(&t.arena, ctx);
-    for (size_t i = 0; i < TB_LEN(all); i++)
+    for (size_t i = 0; i < SECTIONS; i++)
         tb_buf_init(all[i], ctx);
     tb_status s = p->write(&t, set);
     if (s == TB_OK)
         s = put_together(&t, all, out);
-    for (size_t i = 0; i < TB_LEN(all); i++)
+    for (size_t i = 0; i < SECTIONS; i++)
         tb_buf_clear(all[i]);
     tb_arena_clear(&t.arena);
     return s;

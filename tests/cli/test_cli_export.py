@@ -128,9 +128,22 @@ def export_stacks(t):
     roles = "encoder: x = norm(x + F(x))\ndecoder: x = x + F(norm(x))\n" \
             "decoder final: x = norm(x)"
     t.run("export", "--to", "marian", roles, *both, rc=3)
-    for system in ("fairseq", "x-transformers"):
-        r = t.run("export", "--to", system, "pre-ln", *both, rc=3)
-        t.has(r.err, "tollbooth: " + system + ": got ")
+    for encoder in ("x = norm(x + F(x))", "x = x + F(norm(x))"):
+        for decoder in ("x = norm(x + F(x))", "x = x + F(norm(x))"):
+            text = "encoder: %s\ndecoder: %s" % (encoder, decoder)
+            for side, block in (("encoder", encoder), ("decoder", decoder)):
+                if block.startswith("x = x"):
+                    text += "\n%s final: x = norm(x)" % side
+            r = t.run("export", "--to", "fairseq", text, *both, rc=0)
+            line = r.out.splitlines()[0]
+            t.eq("--encoder-normalize-before" in line, encoder.startswith("x = x"))
+            t.eq("--decoder-normalize-before" in line, decoder.startswith("x = x"))
+            back = t.run("export", "--from", "fairseq", line, rc=0).out
+            t.eq(t.run("export", "--to", "fairseq", back, *both,
+                       rc=0).out.splitlines()[0], line)
+    for system, stack in (("fairseq", "encoder"), ("x-transformers", both[1])):
+        r = t.run("export", "--to", system, "pre-ln", "--stack", stack, rc=3)
+        t.has(r.err, "tollbooth: %s: got --stack %s" % (system, stack))
     t.run("export", "--to", "x-transformers", "pre-ln", "--stack", "encoder", rc=0)
     t.has(t.run("export", "--to", "pytorch", roles, *both, rc=0).out,
           "class EncoderBlock", "class DecoderBlock", "def encode(self, source)")

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fairseq and x-transformers: a flag for each choice. fairseq:
- * modules/transformer_layer.py, models/transformer/transformer_decoder.py, of
- * the decoder of transformer_lm; x-transformers 2.26: x_transformers.py. */
+/* x-transformers 2.26: keywords of Decoder(...) and Encoder(...), and one of
+ * TransformerWrapper. x_transformers/x_transformers.py. */
 #include "graph/peers.h"
 
 #include "base/number.h"
@@ -11,121 +10,6 @@ static bool is_not_one(const char *number)
     double v;
     return tb_double_parse(number, strlen(number), &v) && v != 1;
 }
-
-/* --- fairseq -------------------------------------------------------------- */
-
-#define BEFORE "decoder-normalize-before"
-#define FINAL  "no-decoder-final-norm"
-#define EMBED  "layernorm-embedding"
-#define ATTN   "scale-attn"
-#define FC     "scale-fc"
-#define HEADS  "scale-heads"
-#define RESIDS "scale-resids"
-#define ACT    "activation-fn"
-
-static const tb_peer_key fairseq_keys[] = {
-    {BEFORE, "pre", TB_PEER_FLAG, NULL, "false", TB_PEER_BLOCK | TB_PEER_FINAL,
-     false},
-    {FINAL, NULL, TB_PEER_FLAG, NULL, "false", TB_PEER_FINAL, false},
-    {EMBED, NULL, TB_PEER_FLAG, NULL, "false", TB_PEER_STEM, false},
-    {ATTN, NULL, TB_PEER_FLAG, NULL, "false", TB_PEER_BLOCK, false},
-    {FC, NULL, TB_PEER_FLAG, NULL, "false", TB_PEER_BLOCK, false},
-    {HEADS, NULL, TB_PEER_FLAG, NULL, "false", TB_PEER_BLOCK, false},
-    {RESIDS, NULL, TB_PEER_FLAG, NULL, "false", TB_PEER_BLOCK, false},
-    {ACT, "activation", TB_PEER_WORD,
-     "relu|gelu|gelu_accurate|gelu_fast|tanh|linear", "", 0, false},
-    {0}};
-
-static const char *const fairseq_acts[][2] = {
-    {"gelu", "gelu"},           {"relu", "relu"},
-    {"tanh", "tanh"},           {"gelu_tanh", "gelu_accurate"},
-    {"gelu_tanh", "gelu_fast"}, {NULL, NULL}};
-
-/* ffn with its function, and a norm behind it. */
-static void fairseq_ffn(tb_peer_text *t, const char *act, bool inner)
-{
-    if (!inner) {
-        tb_peer_activation(t, act);
-        return;
-    }
-    const char *e = tb_peer_of(t, "%s(up(x))", *act ? act : "gelu");
-    tb_buf_printf(&t->defs, "ffn(x) = down(%s)\n", tb_peer_norm(t, "norm", e));
-}
-
-static void fairseq_sublayer(tb_peer_text *t, const char *name,
-                             const char *skip, bool before, bool scaled)
-{
-    const char *e = before ? tb_peer_norm(t, "norm", "x") : "x";
-    e = tb_peer_of(t, "%s(%s)", name, e);
-    if (scaled)
-        e = tb_peer_norm(t, "norm", e);
-    e = tb_peer_of(t, "%s + %s", skip, e);
-    tb_buf_printf(&t->block, "    x = %s\n",
-                  before ? e : tb_peer_norm(t, "norm", e));
-}
-
-static tb_status fairseq_write(tb_peer_text *t, const tb_peer_set *set)
-{
-    const tb_peer *p = &tb_peer_fairseq;
-    bool before = tb_peer_on(p, set, BEFORE), attn = tb_peer_on(p, set, ATTN);
-    bool resids = tb_peer_on(p, set, RESIDS);
-    const char *act = tb_peer_at(p, set, ACT);
-    const char *ours = tb_peer_mapped(fairseq_acts, act, 1);
-    if (*act && !ours)
-        return TB_FAIL(t->ctx, TB_ERR_INPUT,
-                       "fairseq: activation-fn: got %s, wanted one that a "
-                       "block can say: relu, gelu, gelu_accurate, tanh",
-                       act);
-    if (tb_peer_on(p, set, HEADS))
-        return TB_FAIL(t->ctx, TB_ERR_INPUT,
-                       "fairseq: scale-heads: a block cannot say one factor "
-                       "for each head");
-    fairseq_ffn(t, ours ? ours : "", tb_peer_on(p, set, FC));
-    if (attn || resids) {
-        fairseq_sublayer(t, "attn", "x", before, attn);
-        fairseq_sublayer(t, "ffn", resids ? "vector(1)*x" : "x", before, false);
-    } else {
-        fairseq_sublayer(t, "F", "x", before, false);
-    }
-    if (tb_peer_on(p, set, EMBED))
-        tb_buf_printf(&t->stem, "    x = %s\n", tb_peer_norm(t, "norm", "x"));
-    if (before && !tb_peer_on(p, set, FINAL))
-        tb_buf_printf(&t->final, "    x = %s\n", tb_peer_norm(t, "norm", "x"));
-    tb_buf_puts(&t->model, t->norms ? "    eps = 1e-5\n" : "");
-    return TB_OK;
-}
-
-static void fairseq_finish(tb_arena *a, const tb_peer_look *look,
-                           tb_peer_set *set)
-{
-    const char *act = tb_peer_mapped(fairseq_acts, look->activation, 0);
-    (void)a;
-    if (act)
-        tb_peer_put(&tb_peer_fairseq, set, ACT, act);
-}
-
-static const char *const fairseq_starts[] = {
-    "", "--decoder-normalize-before",
-    "--decoder-normalize-before --scale-attn --scale-fc", NULL};
-
-const tb_peer tb_peer_fairseq = {
-    .name = "fairseq",
-    .lead = "--arch transformer_lm",
-    .shape = "--%s %s",
-    .flag = "--%s",
-    .yes = "true",
-    .no = "false",
-    .gap = " ",
-    .empty = "\"\"",
-    .keys = fairseq_keys,
-    .starts = fairseq_starts,
-    .stacks = 1u << TB_STACKS_DECODER,
-    .write = fairseq_write,
-    .finish = fairseq_finish,
-    .activations = "gelu|relu|tanh|gelu_tanh",
-};
-
-/* --- x-transformers ------------------------------------------------------- */
 
 #define X_PRE      "pre_norm"
 #define X_SANDWICH "sandwich_norm"
@@ -388,7 +272,3 @@ const tb_peer tb_peer_x_transformers = {
     .remark = x_remark,
     .activations = "gelu|silu",
 };
-
-const tb_peer *const tb_peers[] = {&tb_peer_marian, &tb_peer_tensor2tensor,
-                                   &tb_peer_fairseq, &tb_peer_x_transformers,
-                                   NULL};
