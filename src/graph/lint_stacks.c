@@ -105,20 +105,29 @@ static int reads(const lint_graph *g, int region)
     return lint_below(g, at);
 }
 
+/* Another than this one, with a norm of its own. */
+static bool is_beside(const lint_graph *g, int a, int b)
+{
+    int norm = g->use[a].norm_in;
+    bool one = norm >= 0 && norm == g->use[b].norm_in;
+    return !one && g->use[a].sum >= 0 && g->use[b].sum >= 0 &&
+           !tb_streq(g->g->regions[a].name, g->g->regions[b].name);
+}
+
 tb_status lint_parallel(tb_lint *L, const lint_graph *g)
 {
-    for (int i = 0; i < g->g->nregions; i++)
-        for (int j = 0; j < i; j++) {
-            const tb_region *a = &g->g->regions[j], *b = &g->g->regions[i];
-            int norm = g->use[i].norm_in;
-            bool one = norm >= 0 && norm == g->use[j].norm_in;
-            if (!one && reads(g, i) == reads(g, j) &&
-                !tb_streq(a->name, b->name) && g->use[i].sum >= 0 &&
-                g->use[j].sum >= 0) {
-                lint_found(L, b->pos);
-                return TB_OK;
-            }
+    size_t n = (size_t)g->g->nnodes + 1;
+    int *first = tb_arena_alloc(&L->arena, n * sizeof *first); /* from 1 */
+    if (!first)
+        return TB_ERR_MEMORY;
+    for (int i = 0; i < g->g->nregions; i++) {
+        int *at = &first[reads(g, i)];
+        if (*at && is_beside(g, i, *at - 1)) {
+            lint_found(L, g->g->regions[i].pos);
+            return TB_OK;
         }
+        *at = *at ? *at : i + 1;
+    }
     return TB_OK;
 }
 

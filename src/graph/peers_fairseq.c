@@ -132,9 +132,7 @@ const tb_peer tb_peer_fairseq = {
     .activations = "gelu|relu|tanh|gelu_tanh",
 };
 
-/* --- transformer: an encoder and a decoder
- * -------------------------------------
- */
+/* --- transformer: two stacks --------------------------------------------- */
 
 #define ENCODER "encoder-normalize-before"
 

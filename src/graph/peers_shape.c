@@ -299,6 +299,19 @@ static tb_status add_layer(tb_ctx *ctx, tb_arena *a, const tb_graph *g,
     return TB_OK;
 }
 
+/* Has the graph constants that may change from layer to layer? */
+static bool varies(const tb_graph *g)
+{
+    for (int i = 0; i < g->nnodes; i++)
+        for (int a = 0; a < TB_OP_ATTRS; a++)
+            if (g->nodes[i].attr[a].expr)
+                return true;
+    for (int i = 0; i < g->nparams; i++)
+        if (g->params[i].start && g->params[i].start->kind != TB_EXPR_NUMBER)
+            return true;
+    return false;
+}
+
 /* Layers of one section share a graph, but not the constants in it. */
 static tb_status layers_of(tb_ctx *ctx, tb_arena *a, const tb_block *b,
                            const tb_sizes *sizes, tb_stack which,
@@ -314,6 +327,8 @@ static tb_status layers_of(tb_ctx *ctx, tb_arena *a, const tb_block *b,
     for (size_t i = 1; i <= n; i++) {
         size_t l = i == n ? depth : i;
         TB_TRY(tb_graph_section(ctx, b, sizes, which, l, &section));
+        if (section == last && !varies(g))
+            continue;
         if (section != last)
             TB_TRY(tb_graph_layer(ctx, a, b, sizes, which, l, &g));
         last = section;

@@ -240,6 +240,8 @@ static void final_sums(words *w, const lint_graph *g)
             say_all(w, "behind the last block streams are added");
 }
 
+enum { REGIONS = 64 }; /* of a block that are spoken of */
+
 static void stack(words *w, const lint_stack *at)
 {
     if (at->nkinds > 1)
@@ -250,7 +252,7 @@ static void stack(words *w, const lint_stack *at)
         say_all(
             w, tb_arena_printf(w->arena, "blocks hand on %d streams", streams));
     for (int i = 0; i < at->nkinds; i++)
-        for (int r = 0; r < at->kinds[i].g->nregions; r++)
+        for (int r = 0; r < at->kinds[i].g->nregions && r < REGIONS; r++)
             sublayer(w, &at->kinds[i], r);
     for (int i = 0; i < at->nkinds; i++) {
         shared(w, &at->kinds[i]);
