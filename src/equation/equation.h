@@ -79,7 +79,7 @@ typedef struct tb_section {
     tb_stmt *stmts;
 } tb_section;
 
-/** One line of init: `glob, glob: rule(args)`. */
+/** One line of init: or after:, `glob, glob: rule(args)`. */
 typedef struct tb_init_rule {
     tb_pos pos;
     int nglobs;
@@ -101,10 +101,10 @@ typedef struct tb_block {
     const char *name;   /* built-in or file name without folder, or NULL */
     const char *source; /* the text as given, for carets */
     const char *about;  /* the leading comment lines, without '#', or NULL */
-    int nsections, ndefs, ninit, nsettings, nexpect;
+    int nsections, ndefs, ninit, nafter, nsettings, nexpect;
     tb_section *sections;
     tb_def *defs;
-    tb_init_rule *init;
+    tb_init_rule *init, *after;
     tb_setting *settings;
     const char **expect; /* lint codes of `expect: CODE` lines */
 } tb_block;

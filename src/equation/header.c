@@ -8,10 +8,10 @@ static bool token_is(const tb_token *t, const char *word)
     return strlen(word) == t->n && !memcmp(word, t->start, t->n);
 }
 
-static const char *const section_words[] = {"block", "stem",  "final",
-                                            "init",  "model", "expect"};
+static const char *const section_words[] = {"block", "stem",  "final", "init",
+                                            "after", "model", "expect"};
 static const char *const role_words[] = {"encoder", "decoder"};
-enum { WORD_INIT = 3, WORD_MODEL, WORD_EXPECT };
+enum { WORD_INIT = 3, WORD_AFTER, WORD_MODEL, WORD_EXPECT };
 
 static int find_word(const tb_token *t, const char *const *words, size_t n)
 {
@@ -109,7 +109,8 @@ static void parse_expect(tb_parser *p)
 }
 
 /* header = [ role ] [ "block" | "stem" | "final" ] [ condition ] ":"
- *        | "init" ":" | "model" ":" | expect; a role alone means its block */
+ *        | "init" ":" | "after" ":" | "model" ":" | expect; a role alone means
+ * its block */
 void tb_parse_header(tb_parser *p)
 {
     tb_token start = p->tok;
@@ -146,11 +147,12 @@ void tb_parse_header(tb_parser *p)
     }
     p->open = false;
     p->area = word == WORD_INIT    ? TB_AREA_INIT
+              : word == WORD_AFTER ? TB_AREA_AFTER
               : word == WORD_MODEL ? TB_AREA_MODEL
                                    : TB_AREA_LINES;
     if (p->area == TB_AREA_LINES)
         tb_parser_open_section(p, (tb_section_kind)word, start.pos, role,
                                condition);
-    p->lx.words = p->area == TB_AREA_INIT;
+    p->lx.words = tb_parser_of_weights(p);
     tb_parser_next(p);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The lines of init: and model:. Names of rules and settings are checked
- * here, names of weights when a model has some. */
+/* The lines of init:, after: and model:. Names of rules and settings are
+ * checked here, names of weights when a model has some. */
 #include "equation/names.h"
 #include "equation/parser.h"
 
@@ -10,12 +10,15 @@
 static const tb_expr *parse_rule(tb_parser *p, const tb_token *glob)
 {
     char near[TB_SUGGEST_CHARS];
+    bool after = p->area == TB_AREA_AFTER;
+    const char *what = after ? "a rule such as unit_rows"
+                             : "an init rule such as normal(0.02)";
     size_t n;
     if (tb_parser_at_line_end(p) && !strchr(glob->name, '.') &&
         !strchr(glob->name, '*'))
         tb_parser_fail_section(p, glob);
     if (p->tok.kind != TB_TOKEN_NAME) {
-        tb_parser_fail_expected(p, "an init rule such as normal(0.02)");
+        tb_parser_fail_expected(p, what);
         return NULL;
     }
     tb_expr *e = tb_parse_sum(p);
@@ -27,12 +30,14 @@ static const tb_expr *parse_rule(tb_parser *p, const tb_token *glob)
                       "normal(0.02)");
         return NULL;
     }
-    const tb_init_kind *kind = tb_init_kind_find(e->name);
+    const tb_init_kind *kind =
+        after ? tb_after_kind_find(e->name) : tb_init_kind_find(e->name);
     if (!kind) {
-        const char *const *names = tb_init_kind_names(&n);
+        const char *const *names =
+            after ? tb_after_kind_names(&n) : tb_init_kind_names(&n);
         tb_suggest(near, e->name, names, n);
-        tb_lexer_fail(&p->lx, e->pos, "unknown init rule '%.40s'%s", e->name,
-                      near);
+        tb_lexer_fail(&p->lx, e->pos, "unknown %s rule '%.40s'%s",
+                      after ? "after" : "init", e->name, near);
         return NULL;
     }
     if (e->nargs < kind->least || e->nargs > kind->most)
@@ -74,7 +79,7 @@ static bool parse_glob(tb_parser *p)
     return tb_parser_ok(p);
 }
 
-/* init-line = glob { "," glob } ":" rule */
+/* weights-line = glob { "," glob } ":" rule */
 void tb_parse_init_line(tb_parser *p)
 {
     tb_token start = p->tok;
@@ -94,7 +99,8 @@ void tb_parse_init_line(tb_parser *p)
     if (!tb_parser_expect(p, ':', "',' or ':' and an init rule"))
         return;
     const tb_expr *rule = parse_rule(p, &start);
-    tb_init_rule *r = rule ? tb_list_push(p, &p->init) : NULL;
+    tb_list *to = p->area == TB_AREA_AFTER ? &p->after : &p->init;
+    tb_init_rule *r = rule ? tb_list_push(p, to) : NULL;
     if (!r)
         return;
     r->pos = start.pos;

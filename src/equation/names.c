@@ -43,6 +43,17 @@ static const char *const init_names[] = {
 #undef ROW
 };
 
+static const tb_init_kind after_kinds[] = {
+#define ROW(name, least, most) {#name, least, most},
+    TB_AFTER_RULE_LIST(ROW)
+#undef ROW
+};
+static const char *const after_names[] = {
+#define ROW(name, least, most) #name,
+    TB_AFTER_RULE_LIST(ROW)
+#undef ROW
+};
+
 static const tb_setting_kind setting_kinds[] = {
 #define ROW(key, words) {#key, words},
     TB_SETTING_LIST(ROW)
@@ -124,6 +135,20 @@ const char *const *tb_init_kind_names(size_t *n)
 {
     *n = TB_LEN(init_names);
     return init_names;
+}
+
+const tb_init_kind *tb_after_kind_find(const char *name)
+{
+    for (size_t i = 0; i < TB_LEN(after_kinds); i++)
+        if (!strcmp(after_kinds[i].name, name))
+            return &after_kinds[i];
+    return NULL;
+}
+
+const char *const *tb_after_kind_names(size_t *n)
+{
+    *n = TB_LEN(after_names);
+    return after_names;
 }
 
 const tb_setting_kind *tb_setting_kind_find(const char *key)

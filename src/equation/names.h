@@ -92,6 +92,11 @@
     X(onehot, 1, 1)     /* which element of a vector is 1, from 1 */           \
     X(profiled, 0, 0)   /* by a forward pass; scalars and vectors */
 
+/* rule of after:, which a weight keeps to at the start and after each step */
+#define TB_AFTER_RULE_LIST(X)                                                  \
+    X(unit_rows, 0, 0) /* every row of a matrix has length 1 */                \
+    X(unit_columns, 0, 0)
+
 /* key of model:, words it takes ("" means a constant expression) */
 #define TB_SETTING_LIST(X)                                                     \
     X(norm, "layernorm rmsnorm scalenorm l2norm batchnorm powernorm dyt derf") \
@@ -143,6 +148,9 @@ typedef struct tb_init_kind {
 } tb_init_kind;
 const tb_init_kind *tb_init_kind_find(const char *name);
 const char *const *tb_init_kind_names(size_t *n);
+/** The same for the rules of after:. */
+const tb_init_kind *tb_after_kind_find(const char *name);
+const char *const *tb_after_kind_names(size_t *n);
 
 typedef struct tb_setting_kind {
     const char *key;

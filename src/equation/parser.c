@@ -40,6 +40,11 @@ bool tb_parser_ok(const tb_parser *p)
     return p->lx.status == TB_OK;
 }
 
+bool tb_parser_of_weights(const tb_parser *p)
+{
+    return p->area == TB_AREA_INIT || p->area == TB_AREA_AFTER;
+}
+
 void tb_parser_next(tb_parser *p)
 {
     p->tok = tb_lexer_next(&p->lx);
@@ -87,7 +92,7 @@ static void parse_line(tb_parser *p)
         tb_parse_header(p);
         return; /* statements may follow on the same line */
     }
-    if (p->area == TB_AREA_INIT)
+    if (tb_parser_of_weights(p))
         tb_parse_init_line(p);
     else if (p->tok.kind == TB_TOKEN_NAME && tb_lexer_peek(&p->lx) == ':')
         tb_parser_fail_section(p, &p->tok);
@@ -107,7 +112,7 @@ static void parse_text(tb_parser *p)
         if (p->tok.kind != TB_TOKEN_NEWLINE) {
             parse_line(p);
         } else {
-            p->lx.words = p->area == TB_AREA_INIT;
+            p->lx.words = tb_parser_of_weights(p);
             tb_parser_next(p);
         }
     }
@@ -166,12 +171,14 @@ static void keep_lists(tb_parser *p)
     b->nsections = (int)p->sections.n;
     b->ndefs = (int)p->defs.n;
     b->ninit = (int)p->init.n;
+    b->nafter = (int)p->after.n;
     b->nsettings = (int)p->settings.n;
     b->nexpect = (int)p->expect.n;
     tb_stmt *stmts = tb_list_keep(p, &p->stmts, 0);
     b->sections = tb_list_keep(p, &p->sections, 0);
     b->defs = tb_list_keep(p, &p->defs, 0);
     b->init = tb_list_keep(p, &p->init, 0);
+    b->after = tb_list_keep(p, &p->after, 0);
     b->settings = tb_list_keep(p, &p->settings, 0);
     b->expect = tb_list_keep(p, &p->expect, 0);
     for (int i = 0; tb_parser_ok(p) && i < b->nsections; i++) {
@@ -227,6 +234,7 @@ tb_status tb_block_parse(tb_ctx *ctx, const char *name, const char *text,
                    .stmts.size = sizeof(tb_stmt),
                    .defs.size = sizeof(tb_def),
                    .init.size = sizeof(tb_init_rule),
+                   .after.size = sizeof(tb_init_rule),
                    .globs.size = sizeof(char *),
                    .settings.size = sizeof(tb_setting),
                    .expect.size = sizeof(char *)};
@@ -237,8 +245,8 @@ tb_status tb_block_parse(tb_ctx *ctx, const char *name, const char *text,
         parse_text(&p);
     if (tb_parser_ok(&p))
         keep_lists(&p);
-    tb_list *lists[] = {&p.args, &p.sections, &p.first,    &p.stmts, &p.defs,
-                        &p.init, &p.globs,    &p.settings, &p.expect};
+    tb_list *lists[] = {&p.args, &p.sections, &p.first, &p.stmts,    &p.defs,
+                        &p.init, &p.after,    &p.globs, &p.settings, &p.expect};
     for (size_t i = 0; i < TB_LEN(lists); i++)
         tb_free(ctx, lists[i]->data);
     if (!tb_parser_ok(&p)) {

@@ -14,7 +14,12 @@ typedef struct tb_list {
     size_t n, cap, size;
 } tb_list;
 
-typedef enum tb_area { TB_AREA_LINES, TB_AREA_INIT, TB_AREA_MODEL } tb_area;
+typedef enum tb_area {
+    TB_AREA_LINES,
+    TB_AREA_INIT,
+    TB_AREA_AFTER,
+    TB_AREA_MODEL
+} tb_area;
 
 typedef struct tb_parser {
     tb_lexer lx;
@@ -26,7 +31,8 @@ typedef struct tb_parser {
     int nesting;
     tb_pos value_at;     /* of a bare value: nothing may follow it */
     tb_pos always[3][3]; /* section without condition, by kind and role */
-    tb_list args, sections, first, stmts, defs, init, globs, settings, expect;
+    tb_list args, sections, first, stmts, defs, init, after, globs, settings,
+        expect;
 } tb_parser;
 
 /** tb_list_push - room for one more zeroed item; NULL after a failure. */
@@ -36,6 +42,8 @@ void *tb_list_push(tb_parser *p, tb_list *l);
 void *tb_list_keep(tb_parser *p, tb_list *l, size_t from);
 
 bool tb_parser_ok(const tb_parser *p);
+/** tb_parser_of_weights - is a line of the area "weights: rule"? */
+bool tb_parser_of_weights(const tb_parser *p);
 void tb_parser_next(tb_parser *p);
 bool tb_parser_at(const tb_parser *p, char op);
 bool tb_parser_at_line_end(const tb_parser *p);

@@ -149,14 +149,17 @@ static void print_section(const tb_section *s, tb_buf *out)
     print_stmts(s, "    ", out);
 }
 
-static void print_init(const tb_block *b, tb_buf *out)
+/* Lines of init: or after:. */
+static void print_rules(const char *header, const tb_init_rule *rules, int n,
+                        tb_buf *out)
 {
-    tb_buf_puts(out, "init:\n");
-    for (int i = 0; i < b->ninit; i++) {
+    if (n > 0)
+        tb_buf_printf(out, "%s:\n", header);
+    for (int i = 0; i < n; i++) {
         tb_buf_puts(out, "    ");
-        print_list(b->init[i].globs, b->init[i].nglobs, out);
+        print_list(rules[i].globs, rules[i].nglobs, out);
         tb_buf_puts(out, ": ");
-        tb_expr_print(b->init[i].rule, out);
+        tb_expr_print(rules[i].rule, out);
         tb_buf_putc(out, '\n');
     }
 }
@@ -177,7 +180,7 @@ static bool is_bare(const tb_block *b)
     const tb_section *s = b->sections;
     return b->nsections == 1 && s->kind == TB_SECTION_BLOCK && !s->role &&
            !s->condition && s->nstmts > 0 &&
-           b->ninit + b->nsettings + b->nexpect == 0;
+           b->ninit + b->nafter + b->nsettings + b->nexpect == 0;
 }
 
 void tb_block_print(const tb_block *b, tb_buf *out)
@@ -190,8 +193,8 @@ void tb_block_print(const tb_block *b, tb_buf *out)
     }
     for (int i = 0; i < b->nsections; i++)
         print_section(&b->sections[i], out);
-    if (b->ninit > 0)
-        print_init(b, out);
+    print_rules("init", b->init, b->ninit, out);
+    print_rules("after", b->after, b->nafter, out);
     if (b->nsettings > 0)
         print_settings(b, out);
     if (b->nexpect > 0) {

@@ -141,6 +141,8 @@ void tb_parse_statement(tb_parser *p)
         tb_lexer_fail(&p->lx, first.pos, "expected %s",
                       p->area == TB_AREA_INIT
                           ? "weights: rule, as in attn.o: normal(0.02)"
+                      : p->area == TB_AREA_AFTER
+                          ? "weights: rule, as in attn.q: unit_rows"
                           : "name = value, as in eps = 1e-6");
         return;
     }

@@ -905,14 +905,18 @@ static tb_status start_value(tb_builder *b, const tb_expr *e,
     return TB_OK;
 }
 
-/* A size that a text may leave out: then it is d. */
+/* A size that a text may leave out: then it is d. `ffn` is the width inside
+ * that sublayer, whatever the settings make it. */
 static tb_status size_of(tb_builder *b, const tb_expr *e, size_t *size,
                          tb_dim *dim)
 {
     tb_val v;
     *size = b->sizes->s.width;
     *dim = (tb_dim){1, 0};
-    if (e) {
+    if (e && e->kind == TB_EXPR_NAME && tb_streq(e->name, "ffn")) {
+        *size = b->sizes->s.ffn;
+        dim->per_d = (double)*size / (double)b->sizes->s.width;
+    } else if (e) {
         TB_TRY(const_value(b, e, "size", &v));
         TB_TRY(tb_build_width(b, v.expr, size, dim));
     }

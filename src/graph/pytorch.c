@@ -360,6 +360,35 @@ static void tower_starts(tower *s, tb_buf *out)
                   s->self);
 }
 
+static bool has_after(const tb_py *py)
+{
+    return py->stack->unit[0].n + py->stack->unit[1].n > 0;
+}
+
+/* UNIT = {name: dimension}: `after:` of the block. */
+static void unit_table(tb_py *py, tb_buf *out)
+{
+    if (!has_after(py))
+        return;
+    tb_buf_puts(out, "\n# Weights whose rows (1) or columns (0) have length 1; "
+                     "* is a layer.\nUNIT = {\n");
+    for (int dim = 0; dim < 2; dim++)
+        for (size_t i = 0; i < py->stack->unit[dim].n; i++)
+            tb_buf_printf(out, "    \"%s\": %d,\n",
+                          py->stack->unit[dim].names[i], dim);
+    tb_buf_puts(out, "}\n");
+}
+
+static const char after_text[] =
+    "\n    @torch.no_grad()\n"
+    "    def after_step(self):\n"
+    "        \"\"\"Call this after every step of the optimizer.\"\"\"\n"
+    "        for name, weight in self.named_parameters():\n"
+    "            dim = UNIT.get(re.sub(r\"\\d+\", \"*\", name, count=1))\n"
+    "            if dim is not None:\n"
+    "                length = weight.norm(dim=dim, keepdim=True)\n"
+    "                weight /= length.masked_fill(length == 0, 1.0)\n";
+
 static void model_init(tower *towers, size_t n, tb_buf *out)
 {
     tb_buf_puts(out, "\n    def __init__(self):\n        super().__init__()\n");
@@ -369,6 +398,8 @@ static void model_init(tower *towers, size_t n, tb_buf *out)
     tb_buf_puts(out, init_head);
     for (size_t i = 0; i < n; i++)
         tower_starts(&towers[i], out);
+    if (has_after(towers[0].py))
+        tb_buf_printf(out, "        self.after_step()\n%s", after_text);
 }
 
 /* `tokens`: the argument that holds them. */
@@ -532,6 +563,7 @@ static void print(tb_py *py, tb_buf *out)
         model_class(towers, n, &model);
     if (py->status == TB_OK) {
         tb_py_head(py, out);
+        unit_table(py, out);
         tb_py_helpers(py, out);
         tb_buf_put(out, tb_buf_str(&py->classes), py->classes.len);
         tb_buf_put(out, tb_buf_str(&model), model.len);

@@ -29,6 +29,13 @@ typedef struct tb_py_part {
     const tb_py_start *starts;
 } tb_py_part;
 
+/** Weights whose lines along one dimension keep length 1: their names, the
+ * first number in each replaced by *. */
+typedef struct tb_py_unit {
+    const char *const *names;
+    size_t n;
+} tb_py_unit;
+
 typedef struct tb_py_stack {
     const tb_block *block;
     const tb_sizes *sizes;
@@ -36,6 +43,7 @@ typedef struct tb_py_stack {
                                 two stacks the encoder's stem, layers and final
                                 before them. Layers of one section share a
                                 graph */
+    tb_py_unit unit[2];      /* columns, rows */
 } tb_py_stack;
 
 /** tb_pytorch_print - the file, appended to `out`. TB_ERR_INPUT for an op

@@ -133,6 +133,8 @@ static void imports(tb_py *py, tb_buf *out)
     tb_buf_puts(out, "import json\n");
     if (py->uses & (TB_PY_USES_MATH | TB_PY_USES_MHA))
         tb_buf_puts(out, "import math\n");
+    if (py->stack->unit[0].n + py->stack->unit[1].n > 0)
+        tb_buf_puts(out, "import re\n");
     tb_buf_puts(out, "import struct\n\nimport torch\nfrom torch import nn\n");
     bool plain =
         py->uses & TB_PY_USES_LAYERNORM && !(py->uses & TB_PY_USES_NORMED);

@@ -32,6 +32,47 @@ static tb_status part_of(const tb_model *m, tb_arena *a, size_t l,
     return TB_OK;
 }
 
+/* "layers.3.attn.q.weight" as "layers.*.attn.q.weight" */
+static const char *any_layer(tb_arena *a, const char *name)
+{
+    size_t head = strcspn(name, "0123456789");
+    size_t digits = strspn(name + head, "0123456789");
+    return digits ? tb_arena_printf(a, "%.*s*%s", (int)head, name,
+                                    name + head + digits)
+                  : name;
+}
+
+static bool has_name(const char *const *names, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (tb_streq(names[i], name))
+            return true;
+    return false;
+}
+
+/* Names of the weights that keep to `rule`; layers must agree. */
+static tb_status unit_of(const tb_model *m, tb_arena *a, tb_after rule,
+                         tb_py_unit *out)
+{
+    const char **names = tb_arena_alloc(a, (m->nviews + 1) * sizeof *names);
+    for (size_t pass = 0; names && pass < 2; pass++)
+        for (size_t i = 0; i < m->nviews; i++) {
+            const char *name = any_layer(a, m->views[i].name);
+            if (!name)
+                return TB_ERR_MEMORY;
+            bool known = has_name(names, out->n, name);
+            if (pass == 0 && m->after[i] == rule && !known)
+                names[out->n++] = name;
+            else if (pass == 1 && m->after[i] != rule && known)
+                return TB_FAIL(m->ctx, TB_ERR_INPUT,
+                               "export: after: treats %s otherwise than the "
+                               "same weight of another layer",
+                               m->views[i].name);
+        }
+    out->names = names;
+    return names ? TB_OK : TB_ERR_MEMORY;
+}
+
 static tb_status print(tb_ctx *ctx, const tb_model *m, tb_arena *a, tb_buf *out)
 {
     size_t n = m->nparts;
@@ -40,7 +81,9 @@ static tb_status print(tb_ctx *ctx, const tb_model *m, tb_arena *a, tb_buf *out)
         return TB_ERR_MEMORY;
     for (size_t l = 0; l < n; l++)
         TB_TRY(part_of(m, a, l, &parts[l]));
-    const tb_py_stack stack = {m->block, &m->sizes, parts};
+    tb_py_stack stack = {.block = m->block, .sizes = &m->sizes, .parts = parts};
+    TB_TRY(unit_of(m, a, TB_AFTER_COLUMNS, &stack.unit[0]));
+    TB_TRY(unit_of(m, a, TB_AFTER_ROWS, &stack.unit[1]));
     return tb_pytorch_print(ctx, &stack, out);
 }
 

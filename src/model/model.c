@@ -138,6 +138,8 @@ static tb_status build_views(tb_model *m)
     if (s == TB_OK)
         s = tb_starts_resolve(m->ctx, &m->arena, m->block, &m->sizes, m->views,
                               owners, m->nviews, m->outline, m->starts);
+    if (s == TB_OK)
+        s = tb_after_resolve(m);
     tb_free(m->ctx, owners);
     return s;
 }
@@ -218,8 +220,10 @@ tb_status tb_model_alloc(tb_model *m)
 tb_status tb_model_init_view(tb_model *m, const tb_view *v, uint64_t seed,
                              void *out)
 {
-    return tb_start_fill(m->ctx, m->dtype, &m->starts[v - m->views], v->name,
-                         v->shape, seed, out);
+    TB_TRY(tb_start_fill(m->ctx, m->dtype, &m->starts[v - m->views], v->name,
+                         v->shape, seed, out));
+    tb_after_view(m, v, out);
+    return TB_OK;
 }
 
 tb_status tb_model_init(tb_model *m, uint64_t seed)

@@ -19,6 +19,13 @@ typedef struct tb_view {
     const char *rule;     /* how it starts, as printed: "xavier(1)" */
 } tb_view;
 
+/** What a weight keeps to after every step. */
+typedef enum tb_after {
+    TB_AFTER_NOTHING,
+    TB_AFTER_ROWS,   /* of length 1 */
+    TB_AFTER_COLUMNS /* of length 1 */
+} tb_after;
+
 /** What a part of the model does. The layers of a side stand together: its
  * stem before them, its final part or the tail behind them. */
 typedef enum tb_part_role {
@@ -53,6 +60,7 @@ typedef struct tb_model {
     size_t logits, loss;     /* values */
     struct tb_bound *bound;  /* plans and buffers; NULL before tb_model_bind */
     struct tb_start *starts; /* [nviews]: how each view starts */
+    tb_after *after;         /* [nviews]: what it keeps to */
     size_t *index;           /* hash table of the view names */
     size_t nindex;
 } tb_model;
@@ -89,6 +97,10 @@ tb_status tb_model_init(tb_model *m, uint64_t seed);
  * 1 before tb_model_init, and then what the pass found. */
 tb_status tb_model_init_view(tb_model *m, const tb_view *v, uint64_t seed,
                              void *out);
+
+/** tb_model_after - the rules of after: on all parameters: once after each
+ * step of the optimizer. The start values keep to them. */
+void tb_model_after(tb_model *m);
 
 const tb_view *tb_model_view(const tb_model *m, const char *name);
 

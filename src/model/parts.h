@@ -6,6 +6,8 @@
 
 #include "model/model.h"
 
+#include "graph/init_rules.h"
+
 /* --- parts --------------------------------------------------------------- */
 
 /** How long a value is in time: as the targets, or as the source that an
@@ -86,6 +88,14 @@ tb_status tb_starts_resolve(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
                             const tb_sizes *sizes, tb_view *views,
                             const tb_owner *owners, size_t n, bool outline,
                             tb_start *out);
+
+/* --- what weights keep to ------------------------------------------------- */
+
+/** tb_after_resolve - m->after from the block's after: lines, the last match
+ * wins; adds them to views[i].rule. */
+tb_status tb_after_resolve(tb_model *m);
+/** tb_after_view - the rule of one view on its values at w. */
+void tb_after_view(const tb_model *m, const tb_view *v, void *w);
 
 /** tb_glob_match - does the glob of an init rule mean this view? (rules.c
  * says how.) */

@@ -145,8 +145,10 @@ static tb_status learn(loop *l)
     tb_status status =
         tb_optimizer_step(t->optimizer, &adam, step, l->step.lr, &l->update);
     l->step.grad_norm = l->update.grad_norm;
-    if (status == TB_OK)
+    if (status == TB_OK) {
+        tb_model_after(t->model);
         status = tb_model_update(t->model, &b);
+    }
     if (status == TB_OK)
         return check_statistics(l);
     return status == TB_ERR_NONFINITE ? bad_update(l) : status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What holds of several streams whatever the weights: mixing matrices that
- * are doubly stochastic keep the mean of the streams. */
+/* What holds of streams whatever the weights: mixing matrices that are doubly
+ * stochastic keep the mean of several, and some updates keep a length. */
 #include "model/symbolic.h"
 #include "tb_test.h"
 
@@ -73,6 +73,27 @@ TB_TEST(mixing_keeps_the_mean)
         tb_trial_close(&t);
         tb_block_destroy(T->ctx, b);
     }
+}
+
+/* The stream of nGPT has length 1 after every sublayer. */
+TB_TEST(streams_of_length_1)
+{
+    tb_block *b;
+    tb_trial t;
+    open_layer(T, "ngpt", &b, &t);
+    const tb_symbolic s = tb_trial_symbolic(&t);
+    TB_CHECK(T, t.graph->nboundaries == 3); /* in, attention, network */
+    for (int i = 1; i < t.graph->nboundaries; i++) {
+        const double *x = tb_symbolic_value(&s, t.graph->boundaries[i].node);
+        for (size_t m = 0; m < TOKENS; m++) {
+            double square = 0;
+            for (size_t e = m * 8; e < m * 8 + 8; e++)
+                square += x[e] * x[e];
+            TB_NEAR(T, square, 1, 1e-14);
+        }
+    }
+    tb_trial_close(&t);
+    tb_block_destroy(T->ctx, b);
 }
 
 /* The part of an orthogonal update along the stream is 0 but for eps. */

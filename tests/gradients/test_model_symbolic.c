@@ -407,7 +407,9 @@ static void check_silent(tb_test *T, const tb_trial *t, tb_worst *w)
         worse(&error, tb_fabs(symbolic[i] - backward[i]));
         worse(&largest, tb_fabs(backward[i]));
     }
-    if (s != TB_OK || !(error <= 1e-10 * largest + 1e-12))
+    /* nGPT: there is no direction of length 1 in a branch of zeros */
+    bool undefined = s == TB_ERR_INPUT && strstr(tb_error(T->ctx), "eps = 0");
+    if (!undefined && (s != TB_OK || !(error <= 1e-10 * largest + 1e-12)))
         tb_test_fail(T, __FILE__, __LINE__, "F = 0: error %g of %g; %s", error,
                      largest, s == TB_OK ? "" : tb_error(T->ctx));
     worse(&w->silent, error / (largest > 1e-12 ? largest : 1));

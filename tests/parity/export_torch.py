@@ -462,6 +462,25 @@ def starts(t, text, settings):
             assert off[0] == off[1], f"{name}: orthogonal {off}"
 
 
+def after(t):
+    """Weights go back to length 1 as the block says."""
+    with tempfile.TemporaryDirectory() as tmp:
+        source = t.export("ngpt", BASE)
+        model = t.module(source, pathlib.Path(tmp)).Model()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight *= 3
+    model.after_step()
+    rows = ("embed.token", "head", ".q", ".k", ".v", ".up", ".gate")
+    for name, weight in model.named_parameters():
+        if weight.dim() == 2:
+            columns = not name.removesuffix(".weight").endswith(rows)
+            length = weight.norm(dim=0 if columns else 1)
+            assert (length - 1).abs().max() < 1e-6, f"{name}: {length}"
+        else:
+            assert (weight.abs() != 1 / 3).all(), name
+
+
 def branches(t):
     """drop_branch: whole sequences, the mean kept, nothing in eval."""
     with tempfile.TemporaryDirectory() as tmp:
@@ -673,12 +692,14 @@ def main():
     for name, (text, settings) in cases.items():
         settings = {**BASE, **settings}
         # five blocks without a norm that bounds them are no task for float32
-        wild = name.split()[0] in ("no-skip", "output-norm", "plain", "t-fixup")
+        wild = name.split()[0] in ("fixup", "no-skip", "output-norm", "plain",
+                                   "t-fixup")
         for dtype in ("f64", "f32")[:1 if wild and "stack" in settings else 2]:
             t.check(f"{name} {dtype}", parity, t, name, text, settings, dtype)
         t.check(f"{name} starts", starts, t, text, settings)
-    for test in (dropout, branches, batch_statistics, trained, default_sublayers, comments, refusals,
-                 documented, attributes):
+    for test in (dropout, branches, after, batch_statistics, trained,
+                 default_sublayers, comments, refusals, documented,
+                 attributes):
         t.check(test.__name__, test, t)
     if t.verbose:
         for name, found in t.worst.items():

@@ -59,7 +59,8 @@ static void hand_drop(tb_ctx *ctx, hand *h)
 
 static tb_status hand_print(tb_ctx *ctx, const hand *h, tb_buf *out)
 {
-    const tb_py_stack s = {h->block, &h->sizes, h->parts};
+    const tb_py_stack s = {
+        .block = h->block, .sizes = &h->sizes, .parts = h->parts};
     return tb_pytorch_print(ctx, &s, out);
 }
 

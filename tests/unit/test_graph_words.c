@@ -49,6 +49,10 @@ TB_TEST(learned_shapes)
     TB_CHECK(T, p[1].role == TB_ROLE_VECTOR && p[1].shape.width == 1);
     TB_CHECK(T, p[2].shape.width == c.sizes.s.width);
     gr_close(T->ctx, &c);
+    params(T,
+           "ffn(x) = down(vector(1, size=ffn)*up(x)); x = ffn(x)\n"
+           "model: ffn = 3*d; bias = false",
+           "ffn.vector ffn.up.weight ffn.down.weight");
 }
 
 /* Named: one for the repeats; in place: one each. */
