@@ -102,6 +102,19 @@ static int scaled_node(const lint_graph *g)
     return g->top;
 }
 
+/* Skip and branch with weights whose squares add up to 1: the sum keeps its
+ * size, whatever the lane alone does. */
+static bool keeps_size(const lint_graph *g)
+{
+    for (int i = 0; i < g->g->nregions; i++) {
+        const lint_use *u = &g->use[i];
+        double squares = u->skip.at * u->skip.at + u->output.at * u->output.at;
+        if (u->sum < 0 || !u->skip_plain || tb_fabs(squares - 1) > 1e-6)
+            return false;
+    }
+    return g->g->nregions > 0;
+}
+
 tb_status lint_lane_scaled(tb_lint *L, const lint_graph *g)
 {
     double c = block_gain(L, g), size = tb_fabs(c);
@@ -109,6 +122,8 @@ tb_status lint_lane_scaled(tb_lint *L, const lint_graph *g)
     if (!(size > 0) || tb_fabs(size - 1) < 1e-9)
         return TB_OK;
     bool far = all < 1e-3 || all > 1e3;
+    if (!far && keeps_size(g))
+        return TB_OK;
     return lint_said(
         L, lint_pos(g, scaled_node(g)), far ? TB_LINT_WARN : TB_LINT_NOTE,
         tb_arena_printf(&L->arena,

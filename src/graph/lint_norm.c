@@ -181,7 +181,7 @@ tb_status lint_norm_kinds(tb_lint *L, const lint_graph *unused)
                 continue;
             return lint_said(L, lint_pos(g, i), TB_LINT_NOTE,
                              tb_arena_printf(&L->arena,
-                                             "a %s here, a %s elsewhere",
+                                             "%s here, %s elsewhere",
                                              op->name, first->name));
         }
     }

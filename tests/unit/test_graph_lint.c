@@ -76,6 +76,8 @@ static const struct {
     {"nonlinear-lane", "x = relu(x + F(x))", "x = x + relu(F(x))", 0},
     {"nonlinear-lane", "x = relu(x + F(x))", "x = relu(F(x))", 0},
     {"lane-scaled", "x = x/2 + F(norm(x))", "x = norm(x/2 + F(x))", 0},
+    {"lane-scaled", "x = 0.6*x + 0.9*F(norm(x))",
+     "b = (2*N)^-0.5; x = (1 - b^2)^0.5*x + b*F(norm(x))", 0},
     {"lane-scaled", "x = x + x + F(x)", "x = x + F(x) + F(x)", 0},
     {"dead-lane", "x = norm(x + F(x))\ninit: *.gain: zeros",
      "x = x + norm(F(x))\ninit: *.gain: zeros", 0},
@@ -369,7 +371,8 @@ TB_TEST(every_code_has_a_case)
 
 /* --- blocks of the project ------------------------------------------------ */
 
-TB_TEST(no_built_in_fails)
+/* What belongs to a placement is named in its expect:. */
+TB_TEST(no_built_in_warns)
 {
     const tb_settings unset = TB_SETTINGS_UNSET;
     for (size_t i = 0; i < tb_builtin_count(); i++) {
@@ -377,8 +380,8 @@ TB_TEST(no_built_in_fails)
         tb_lint *l;
         TB_OKAY(T, tb_block_load(T->ctx, tb_builtin_name(i), &b));
         TB_OKAY(T, tb_lint_create(T->ctx, b, &unset, &l));
-        if (tb_lint_worst(l) >= TB_LINT_FAIL)
-            tb_test_fail(T, __FILE__, __LINE__, "%s fails", b->name);
+        if (tb_lint_worst(l) >= TB_LINT_WARN)
+            tb_test_fail(T, __FILE__, __LINE__, "%s: see lint", b->name);
         tb_lint_destroy(l);
         tb_block_destroy(T->ctx, b);
     }
@@ -390,6 +393,7 @@ TB_TEST(built_ins)
         const char *name, *codes;
     } want[] = {
         {"deepnorm", " "},
+        {"deepscalelm", " "},
         {"gpt-2", " "},
         {"layerscale", " "},
         {"no-skip", " no-skip "},
