@@ -276,7 +276,8 @@ typedef struct tb_feed_spec {
     tb_task task;
     size_t context;      /* most tokens of a row; > 0 */
     double val_fraction; /* in [0, 1): the last tokens or lines */
-    bool whole; /* to measure a text: one of any length, and all of it */
+    bool whole;          /* to measure a text: one of any length, and all of it;
+                            not of TB_TASK_LM */
     tb_named_text text, target; /* target: of TB_TASK_TRANSLATE alone */
     const char *const *labels;  /* CLASSIFY: the ones there are; NULL: those of
                                    the text */

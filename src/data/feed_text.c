@@ -18,6 +18,9 @@ static tb_status open_text(tb_feed *f, const tb_feed_spec *spec,
 {
     const tb_named_text *text = &spec->text;
     const tb_corpus_options opt = {spec->context, spec->val_fraction};
+    if (spec->whole && f->task == TB_TASK_LM)
+        return TB_FAIL(f->ctx, TB_ERR_ARG,
+                       "lm: its rows leave out the end of a text");
     if (spec->whole)
         TB_TRY(tb_corpus_create_whole(f->ctx, text->name, t, text->data,
                                       text->n, spec->context, &f->corpus));

@@ -543,6 +543,11 @@ TB_TEST(impossible_settings)
     b = (bench){.T = T};
     TB_FAILS(T, bench_try(&b, &spec), TB_ERR_ARG, "fraction: got 1");
     bench_close(&b);
+    spec = text_of(TB_TASK_LM, verse, 16, 0);
+    spec.whole = true;
+    b = (bench){.T = T};
+    TB_FAILS(T, bench_try(&b, &spec), TB_ERR_ARG, "leave out the end");
+    bench_close(&b);
     tb_task task;
     TB_FAILS(T, tb_task_named(T->ctx, "mllm", &task), TB_ERR_ARG,
              "task: got mllm, wanted lm, mlm, classify or translate; did you "
