@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const opt_usage usage = {
     .name = "explain",
@@ -80,10 +81,47 @@ static int print(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
                       ascii);
 }
 
+/* A label as people write it: post-LN is post-ln. */
+static tb_status load_label(tb_ctx *ctx, const char *label, tb_block **out)
+{
+    char low[64];
+    size_t n = strlen(label);
+    if (tb_block_load(ctx, label, out) == TB_OK)
+        return TB_OK;
+    for (size_t i = 0; i <= n && n < sizeof low; i++)
+        low[i] = (char)(label[i] >= 'A' && label[i] <= 'Z' ? label[i] + 32
+                                                           : label[i]);
+    return n < sizeof low ? tb_block_load(ctx, low, out) : TB_ERR_PARSE;
+}
+
+/* Exit 1 where the placement is another one, with how it differs. */
+static int check_label(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
+                       const char *label)
+{
+    tb_block *other;
+    tb_expected found;
+    tb_out *why;
+    if (tb_out_create(ctx, &why) != TB_OK)
+        return die(ctx, TB_ERR_MEMORY);
+    tb_status status = load_label(ctx, label, &other);
+    if (status == TB_OK) {
+        status = tb_explain_expect(ctx, b, other, s, &found, why);
+        tb_block_destroy(ctx, other);
+    }
+    if (status == TB_OK && !found.same)
+        complain("tollbooth: explain: got %s%s, wanted %s: %s\n",
+                 found.placement ? "the placement of " : "another placement",
+                 found.placement ? found.placement : "", label,
+                 tb_out_str(why));
+    tb_out_destroy(why);
+    return status != TB_OK ? die(ctx, status) : !found.same;
+}
+
 int cmd_explain(tb_ctx *ctx, int argc, char **argv)
 {
     tb_settings s = TB_SETTINGS_UNSET;
     bool json = false, ascii = false, numeric = false, expand = false;
+    const char *label = NULL;
     int format = 0;
     const opt opts[] = {
         {"depth", OPT_SIZE, &s.depth, "N", "blocks in the stack (default 6)", 0,
@@ -99,6 +137,10 @@ int cmd_explain(tb_ctx *ctx, int argc, char **argv)
          0, 0},
         {"expand", OPT_FLAG, &expand, NULL,
          "open J_attn and J_ffn down to their weights", 0, 0},
+        {"expect", OPT_TEXT, &label, "BLOCK",
+         "exit 1 unless the block has that block's placement: where norms, "
+         "sums, factors and sublayers stand, compared by graphs",
+         0, 0},
         {"ascii", OPT_FLAG, &ascii, NULL, "plain ASCII drawing", 0, 0},
         OPT_END,
     };
@@ -113,7 +155,12 @@ int cmd_explain(tb_ctx *ctx, int argc, char **argv)
     tb_status status = tb_block_load(ctx, argv[0], &b);
     if (status != TB_OK)
         return die(ctx, status);
+    int wrong = label ? check_label(ctx, b, &s, label) : 0;
+    if (wrong > 1) {
+        tb_block_destroy(ctx, b);
+        return wrong;
+    }
     int code = print(ctx, b, &s, numeric, expand, format, ascii);
     tb_block_destroy(ctx, b);
-    return code;
+    return code ? code : wrong;
 }

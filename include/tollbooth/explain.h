@@ -38,6 +38,22 @@ tb_status tb_explain_numeric(tb_ctx *ctx, const tb_block *b,
                              const tb_settings *settings, uint64_t seed,
                              tb_numeric *out);
 
+/** Whether a block has the placement that it is said to have. */
+typedef struct tb_expected {
+    bool same;
+    const char *placement; /* a built-in block that has the block's own
+                              placement; NULL if it is the same or there is
+                              none */
+} tb_expected;
+
+/** tb_explain_expect - compares the graphs of all blocks and of what follows
+ * them: where norms, sums, factors and sublayers stand, not which kind of norm
+ * they are nor what is inside a sublayer. How they differ is appended to
+ * `why`. */
+tb_status tb_explain_expect(tb_ctx *ctx, const tb_block *b,
+                            const tb_block *other, const tb_settings *settings,
+                            tb_expected *out, tb_out *why);
+
 /** tb_explain_json - the object of `explain --json` (docs/json.md), as the
  * member `key` (NULL at the top), with `numeric` (NULL: none). No weights are
  * made, so any depth and width that can be counted can be explained. */

@@ -245,6 +245,12 @@ tb_status tb_graph_attrs(tb_ctx *ctx, const tb_graph *g, const tb_sizes *sizes,
  * same, however their parameters and locals are called. */
 void tb_graph_dump(const tb_graph *g, tb_buf *out);
 
+/** tb_graph_placement - the same for placements: sublayers are one node each,
+ * every kind of norm is a norm, constants are those of the layer whose folded
+ * attributes are given, random drop is not there. */
+tb_status tb_graph_placement(tb_ctx *ctx, const tb_graph *g,
+                             const double (*attr)[TB_OP_ATTRS], tb_buf *out);
+
 /* --- derived from the graph --------------------------------------------- */
 
 typedef enum tb_lane_kind {

@@ -134,6 +134,40 @@ static tb_status make_model(tb_ctx *ctx, tb_explained *e,
     return tb_model_create(ctx, e->block, settings, TB_F32, &e->model);
 }
 
+/* --- parameters of norms -------------------------------------------------- */
+
+static bool is_norm(const tb_op *op)
+{
+    return op->lane == TB_LANE_TOLL || op == &tb_op_dyt || op == &tb_op_derf;
+}
+
+/* Those that the norms of one part read, each once; running statistics are
+ * none. */
+static tb_status norms_of(const tb_model *m, size_t part, size_t *count)
+{
+    const tb_graph *g = tb_model_graph(m, part);
+    unsigned char *seen = tb_alloc(m->ctx, (size_t)g->nparams + 1, 1);
+    if (!seen)
+        return TB_ERR_MEMORY;
+    for (int i = 0; i < g->nnodes; i++)
+        for (int k = 1; is_norm(g->nodes[i].op) && k < g->nodes[i].nin; k++) {
+            int p = g->nodes[g->nodes[i].in[k]].param;
+            if (p < 0 || seen[p] || g->params[p].role == TB_ROLE_BUFFER)
+                continue;
+            seen[p] = 1;
+            *count += tb_model_part_view(m, part, (size_t)p)->count;
+        }
+    tb_free(m->ctx, seen);
+    return TB_OK;
+}
+
+static tb_status count_norms(tb_explained *e)
+{
+    for (size_t p = 0; p < e->model->nparts; p++)
+        TB_TRY(norms_of(e->model, p, &e->norms[tb_model_side(e->model, p)]));
+    return TB_OK;
+}
+
 static tb_status look(tb_ctx *ctx, tb_explained *e, const tb_settings *settings)
 {
     TB_TRY(make_model(ctx, e, settings));
@@ -141,6 +175,7 @@ static tb_status look(tb_ctx *ctx, tb_explained *e, const tb_settings *settings)
     e->tail = tb_model_graph(e->model, tail);
     e->layers = tb_model_layers(e->model, tail);
     TB_TRY(find_kinds(ctx, e));
+    TB_TRY(count_norms(e));
     size_t n = (size_t)tb_model_graph(e->model, e->layers.first)->nstreams;
     e->through = tb_arena_alloc(&e->arena, n * n * sizeof *e->through);
     if (!e->through)
@@ -413,6 +448,15 @@ static void parameters_json(const tb_explained *e, tb_json *j)
     if (has_buffers(e))
         views_json(e, "buffers", true, j);
     tb_json_int(j, "parameter_count", (int64_t)e->model->nparameters);
+    size_t above = e->norms[TB_SIDE_DECODER];
+    size_t below = e->norms[TB_SIDE_ENCODER];
+    tb_json_int(j, "norm_parameter_count", (int64_t)(above + below));
+    if (has_two_stacks(e)) {
+        tb_json_object(j, "norm_parameters");
+        tb_json_int(j, "encoder", (int64_t)below);
+        tb_json_int(j, "decoder", (int64_t)above);
+        tb_json_end(j);
+    }
 }
 
 const char *tb_origin_name(tb_origin o)

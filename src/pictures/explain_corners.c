@@ -57,6 +57,20 @@ static tb_status measure(tb_ctx *ctx, tb_explained *e, corners *c)
     return tb_corner_deep(ctx, e->block, &e->given, &c->deep);
 }
 
+/* A norm of what is 0 with every F: it gives a small branch its size back, so
+ * F = 0 is left at once. NULL: there is none. */
+static const tb_node *restoring_norm(const tb_explained_kind *k)
+{
+    const tb_graph *g = k->g;
+    for (int i = 0; i < g->nnodes; i++) {
+        const tb_node *n = &g->nodes[i];
+        if (n->region < 0 && n->op->lane == TB_LANE_TOLL &&
+            k->silent.silent[n->in[0]])
+            return n;
+    }
+    return NULL;
+}
+
 /* --- JSON ----------------------------------------------------------------- */
 
 static void flat_json(const corners *c, tb_json *j)
@@ -177,6 +191,8 @@ tb_status tb_explain_corners_json(tb_ctx *ctx, tb_explained *e, tb_json *j)
 {
     corners c;
     TB_TRY(measure(ctx, e, &c));
+    tb_json_bool(j, "small_branch_restored",
+                 restoring_norm(&e->kinds[0]) != NULL);
     flat_json(&c, j);
     tb_json_array(j, "large_branch");
     for (size_t i = 0; i < c.npowers; i++)
@@ -428,12 +444,30 @@ static void words(const tb_terminal *t, const char *label, const tb_buf *b,
     tb_buf_clear(&line);
 }
 
+/* x + norm(F(x)) does not start near the identity with a small F. */
+static void small_line(const tb_terminal *t, const tb_explained *e, tb_buf *out)
+{
+    const tb_node *n = restoring_norm(&e->kinds[0]);
+    tb_buf b;
+    if (!n)
+        return;
+    tb_buf_init(&b, out->ctx);
+    tb_buf_printf(&b,
+                  "%s gives a small F(x) its size back, down to a standard "
+                  "deviation of about sqrt(eps): only F = 0 itself is near "
+                  "F = 0",
+                  n->op->symbol);
+    words(t, "Small F", &b, out);
+    tb_buf_clear(&b);
+}
+
 tb_status tb_explain_corners(tb_ctx *ctx, tb_explained *e, const tb_terminal *t,
                              tb_buf *out)
 {
     corners c;
     tb_buf b;
     TB_TRY(measure(ctx, e, &c));
+    small_line(t, e, out);
     TB_TRY(large_lines(ctx, t, e, &c, out));
     tb_buf_init(&b, ctx);
     tb_status s = deep_line(e, &c.deep, &b);

@@ -136,32 +136,39 @@ static void list(const tb_terminal *t, const tb_jac_parts *p, int f,
     tb_explain_wrap(t, label, "0", out);
 }
 
-static void matrices(const tb_terminal *t, const tb_jac_parts *p,
+/* Whether some of them were listed. */
+static bool matrices(const tb_terminal *t, const tb_jac_parts *p,
                      const char *label, tb_buf *out)
 {
     int width[TB_STREAMS_MOST], last = p->nfactors - 1;
+    bool listed = false;
     for (int f = last; f >= 0; f--) {
         if (!p->cells[f * p->nstreams * p->nstreams]) {
             tb_buf_puts(out, "          ...\n");
-            return;
+            return listed;
         }
         if (f < last)
             tb_buf_puts(out, "          times\n");
-        if (LABEL + measure(p, f, width) <= tb_terminal_width(t))
+        if (LABEL + measure(p, f, width) <= tb_terminal_width(t)) {
             draw(t, p, f, width, f < last ? "" : label, out);
-        else
+        } else {
             list(t, p, f, f < last ? "" : label, out);
+            listed = true;
+        }
     }
+    return listed;
 }
 
 static void streams_line(const tb_terminal *t, const tb_jac_parts *p,
-                         tb_buf *out)
+                         bool listed, tb_buf *out)
 {
     tb_buf b;
     tb_buf_init(&b, out->ctx);
-    tb_buf_puts(&b, "rows and columns: the streams ");
+    tb_buf_puts(&b,
+                listed ? "of the streams " : "rows and columns: the streams ");
     for (int i = 0; i < p->nstreams; i++)
         tb_buf_printf(&b, "%s%s", i ? ", " : "", p->streams[i]);
+    tb_buf_puts(&b, listed ? "; pairs not listed are 0" : "");
     tb_explain_wrap(t, "", tb_buf_str(&b), out);
     tb_buf_clear(&b);
 }
@@ -209,12 +216,13 @@ tb_status tb_explain_formula(tb_ctx *ctx, const tb_terminal *t,
     tb_jac_parts p;
     tb_arena_init(&a, ctx);
     tb_status s = tb_jacobian_parts(ctx, &a, j, TB_NOTE_TEXT, &p);
+    bool listed = false;
     if (s == TB_OK && p.nstreams > 1)
-        matrices(t, &p, label, out);
+        listed = matrices(t, &p, label, out);
     else if (s == TB_OK)
         s = one_stream(ctx, t, label, j, out);
     if (s == TB_OK && p.nstreams > 1 && is_whole(j))
-        streams_line(t, &p, out);
+        streams_line(t, &p, listed, out);
     if (s == TB_OK)
         where_lines(t, &p, out);
     tb_arena_clear(&a);

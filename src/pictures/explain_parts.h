@@ -31,9 +31,10 @@ typedef struct tb_explained {
     size_t nkinds;
     tb_explained_kind *kinds;
     tb_lane_info final;
-    tb_lane_path *through; /* [streams, streams] of the head's stack; NULL of
-                              an outline */
-    tb_layers layers;      /* its parts */
+    tb_lane_path *through;  /* [streams, streams] of the head's stack; NULL of
+                               an outline */
+    tb_layers layers;       /* its parts */
+    size_t norms[TB_SIDES]; /* numbers in the parameters of norms */
     tb_lint *lint;
 } tb_explained;
 

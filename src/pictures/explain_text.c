@@ -137,7 +137,23 @@ static tb_status parameter_table(tb_ctx *ctx, const tb_explained *e,
     return s;
 }
 
-static tb_status head(const tb_explained *e, tb_out *out)
+/* Each line by itself; what goes over is set under it, `hang` deeper than it
+ * begins. */
+static void wrap_lines(const tb_terminal *term, int hang, char *lines,
+                       tb_out *out)
+{
+    for (char *at = lines, *end; at && *at; at = end + 1) {
+        end = at + strcspn(at, "\n");
+        bool last = *end == '\0';
+        *end = '\0';
+        tb_term_wrap(&out->buf, term, (int)strspn(at, " ") + hang, at);
+        if (last)
+            return;
+    }
+}
+
+static tb_status head(const tb_explained *e, const tb_terminal *term,
+                      tb_out *out)
 {
     tb_buf b;
     tb_buf_init(&b, e->arena.ctx);
@@ -145,12 +161,19 @@ static tb_status head(const tb_explained *e, tb_out *out)
         tb_buf_printf(&b, "%s", e->block->name);
     if (e->block->about)
         tb_buf_printf(&b, "%s%s", e->block->name ? ": " : "", e->block->about);
-    if (b.len)
-        tb_buf_puts(&b, "\n\n");
-    tb_block_print(e->block, &b);
-    tb_buf_puts(&b, "\n");
     tb_status s = tb_buf_status(&b);
-    tb_buf_put(&out->buf, tb_buf_str(&b), b.len);
+    if (b.len) {
+        wrap_lines(term, 0, b.data, out);
+        tb_buf_puts(&out->buf, "\n");
+    }
+    tb_buf_clear(&b);
+    tb_buf_init(&b, e->arena.ctx);
+    tb_block_print(e->block, &b);
+    if (s == TB_OK)
+        s = tb_buf_status(&b);
+    if (s == TB_OK && b.len)
+        wrap_lines(term, 4, b.data, out);
+    tb_buf_puts(&out->buf, "\n");
     tb_buf_clear(&b);
     return s;
 }
@@ -245,19 +268,23 @@ static tb_status formulas(tb_ctx *ctx, tb_explained *e, const tb_terminal *term,
     return s;
 }
 
-static tb_status counts(const tb_explained *e, tb_out *out)
+static tb_status counts(const tb_explained *e, const tb_terminal *term,
+                        tb_out *out)
 {
     const tb_settings *s = &e->model->sizes.s;
-    char text[240], more[32] = "";
+    char text[280], more[32] = "";
     if (s->stack == TB_STACKS_BOTH)
         tb_format(more, sizeof more, " + %zu", s->decoder_depth);
-    size_t n = tb_format(text, sizeof text,
-                         "\n%zu parameters in %zu%s blocks of width %zu (block "
-                         "1 shown); norm %s (%s), eps %g (%s)\n",
-                         e->model->nparameters, s->depth, more, s->width,
-                         s->norm, tb_origin_name(e->model->sizes.norm_from),
-                         s->eps, tb_origin_name(e->model->sizes.eps_from));
-    tb_buf_put(&out->buf, text, n < sizeof text ? n : sizeof text - 1);
+    tb_format(text, sizeof text,
+              "%zu parameters, %zu of norms, in %zu%s blocks of width %zu "
+              "(block 1 shown); norm %s (%s), eps %g (%s)",
+              e->model->nparameters,
+              e->norms[TB_SIDE_DECODER] + e->norms[TB_SIDE_ENCODER], s->depth,
+              more, s->width, s->norm,
+              tb_origin_name(e->model->sizes.norm_from), s->eps,
+              tb_origin_name(e->model->sizes.eps_from));
+    tb_buf_puts(&out->buf, "\n");
+    tb_term_wrap(&out->buf, term, 0, text);
     return TB_OK;
 }
 
@@ -302,11 +329,11 @@ static tb_status explain_terminal(tb_ctx *ctx, tb_explained *e,
                                   const tb_terminal *term, bool expand,
                                   tb_out *out)
 {
-    TB_TRY(head(e, out));
+    TB_TRY(head(e, term, out));
     TB_TRY(diagrams(ctx, e, term, out));
     TB_TRY(formulas(ctx, e, term, expand, out));
     TB_TRY(parameter_table(ctx, e, term, out));
-    return counts(e, out);
+    return counts(e, term, out);
 }
 
 static tb_status explain_svg(tb_ctx *ctx, tb_explained *e, tb_out *out)

@@ -4,6 +4,7 @@
 import os
 import re
 import sys
+import time
 import xml.etree.ElementTree as ElementTree
 
 sys.dont_write_bytecode = True
@@ -300,6 +301,78 @@ def all_formats(name):
 for _file in sorted(os.listdir(os.path.join(ROOT, "blocks"))):
     if _file.endswith(".block"):
         add("explain " + _file[:-6], all_formats(_file[:-6]))
+
+
+@test
+def explain_fits(t):
+    """No line is longer than the terminal, and none takes a second."""
+    names = [b["name"] for b in blocks(t)]
+    for columns in (40, 80, 120):
+        for name in names:
+            start = time.monotonic()
+            r = t.run("explain", name, env={"COLUMNS": str(columns)}, rc=0)
+            t.ok(time.monotonic() - start < 5, name, "is slow")
+            for line in r.out.splitlines():
+                t.ok(len(line) <= columns, name, columns, line)
+            t.has(r.out, "Jacobian", "F = 0", "Lane", "Large F", "N large")
+    start = time.monotonic()
+    for name in names:
+        t.run("explain", name, "--json", rc=0)
+    t.ok(time.monotonic() - start < len(names), "a second each on average")
+
+
+def corners(t, block):
+    return explain(t, block)["corners"]
+
+
+@test
+def explain_C019_C030_C035_C043_corners(t):
+    pre, post = corners(t, "pre-ln"), corners(t, "post-ln")
+    t.near(pre["flat_row_gain"], 1e5 ** 0.5, 1e-9)
+    t.near(pre["flat_rows"][0]["measured"], 1e5 ** 0.5, 1e-6)
+    t.eq(corners(t, "rezero")["flat_row_gain"], None)
+    t.eq(pre["deep"]["blocks"], [6, 12, 24])
+    for i, k in enumerate((12, 24, 48)):
+        t.near(pre["deep"]["std"][i][0], (1 + k) ** 0.5, 1e-11)
+        t.eq(pre["deep"]["lane"][i], [1])
+        t.near(post["deep"]["lane"][i][0], 2 ** (-k / 2), 1e-3 * 2 ** (-k / 2))
+        t.near(post["deep"]["zero_branch_lane"][i], 0.25, 1e-4)
+    t.ok(not pre["small_branch_restored"] and
+         corners(t, "output-norm")["small_branch_restored"])
+    for c, x, power in ((pre, "F(LN(x))", 1), (post, "LN(F(x))", 0)):
+        s = c["large_branch"][0]["streams"][0]
+        t.eq((s["value"], s["value_power"], s["jacobian_power"]), (x, power, power))
+        t.near(s["value_measured"], power, 1e-2)
+    t.eq(post["large_branch"][0]["streams"][0]["lane_power"], -1)
+    out = " ".join(t.run("explain", "post-ln", rc=0).out.split())
+    t.has(out, "lane like 1/t", "a factor 0.707 a sublayer", "0.25 at any depth")
+
+
+@test
+def explain_C042_expect(t):
+    text = "x = x + drop(F(norm(x))); final: x = norm(x)"
+    r = t.run("explain", text, "--expect", "post-LN", rc=1)
+    t.has(r.out, "Jacobian")
+    t.has(r.err, "got the placement of pre-ln, wanted post-LN",
+          "lane: got clean, wanted toll with 2 norms a block",
+          "after the last block: got a norm, wanted none")
+    t.eq(t.run("explain", text, "--expect", "pre-LN", rc=0).err, "")
+    for block, label in (("llama", "pre-ln"), ("gemma-2", "peri-ln"),
+                         ("x = norm(F(x) + x)", "post-ln")):
+        t.run("explain", block, "--expect", label, rc=0)
+    for block, label, how in (
+            ("deepnorm", "post-ln", "times alpha^2"),
+            ("keel", "post-ln", "1 norm a block"),
+            ("residual", "post-ln", "streams: got 2, wanted 1"),
+            ("rezero", "plain", "block 1 is built otherwise")):
+        t.has(t.run("explain", block, "--expect", label, rc=1).err, how)
+    t.run("explain", "pre-ln", "--expect", "nothing", rc=3)
+    wide = ("--width", "512", "--heads", "8")
+    for block, count in (("post-ln", 12288), ("pre-ln", 13312)):
+        t.eq(explain(t, block, *wide)["norm_parameter_count"], count)
+        t.has(t.run("explain", block, *wide, rc=0).out, "%d of norms" % count)
+    both = explain(t, "post-ln", "--stack", "encoder-decoder", *wide)
+    t.eq(both["norm_parameters"], {"encoder": 12288, "decoder": 18432})
 
 
 @test
