@@ -293,6 +293,13 @@ def case_C042_text_says_post_code_is_pre(t):
     t.eq(norm_numbers(d), 12288)
     t.eq(norm_numbers(explain(t, "x = rmsnorm(x + F(x))", "--depth", "3",
                               "--width", "48")), 3 * 2 * 48)
+    # six decoder blocks of three sublayers over six encoder blocks of two
+    d = explain(t, post, "--depth", "6", "--width", "512", "--heads", "8",
+                "--stack", "encoder-decoder")
+    sides = {side: sum(math.prod(p["shape"]) for p in d["parameters"]
+                       if p["name"].startswith(side) and "norm" in p["name"])
+             for side in ("encoder.", "decoder.")}
+    t.eq(sides, {"encoder.": 12288, "decoder.": 18432})
     # a file called by the wrong name is what its equation says
     t.write("post-ln.block", "block: x = x + F(norm(x))\nfinal: x = norm(x)\n")
     t.eq(explain(t, "./post-ln.block")["lane"]["kind"], "clean")
