@@ -268,6 +268,8 @@ static opt_end unknown(const opt_usage *u, const opt *opts, const char *word)
         names[n++] = o->name;
     snprintf(name, sizeof name, "%.*s", (int)(len > dashes ? len - dashes : 0),
              word + (len > dashes ? dashes : len));
+    for (char *c = name; *c; c++) /* no option has capitals */
+        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
     near = tb_nearest(name, names, n);
     complain("tollbooth %s: unknown option %.*s", u->name,
              len < sizeof name ? (int)len : (int)sizeof name, word);

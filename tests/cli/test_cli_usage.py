@@ -421,4 +421,20 @@ def explain_loads_no_gemm(t):
             t.ok(not [l for l in loaded if name in l], line, "loads", name)
 
 
+@test
+def usage_typo_in_every_option(t):
+    """A letter lost, two swapped, capitals: the option meant is named."""
+    for command in tb_cli.commands():
+        names = [n for n, _ in tb_cli.options(command)]
+        for name in names:
+            if len(name) < 4:
+                continue
+            for typo in (name[:-1], name[0] + name[2] + name[1] + name[3:],
+                         name + "s", name.upper()):
+                if typo in names or typo == name:
+                    continue
+                r = t.run(command, "pre-ln", "--" + typo, "1", rc=2)
+                t.has(r.err, "unknown option --" + typo, "did you mean --")
+
+
 alone(__name__)
