@@ -110,9 +110,15 @@ static int as_json(tb_ctx *ctx, const row *rows, size_t n)
     return print_json(ctx, j, 0);
 }
 
-enum { COLUMNS = 4 };
+enum { COLUMNS = 4, WIDE = 110 }; /* below it: the lane in a word, no source */
 
-static int as_table(tb_ctx *ctx, const row *rows, size_t n, bool ascii)
+/* "toll" of "toll, 2 a block". */
+static void lane_word(row *r)
+{
+    r->lane[strcspn(r->lane, ", ")] = '\0';
+}
+
+static int as_table(tb_ctx *ctx, row *rows, size_t n, bool ascii)
 {
     static const tb_column columns[] = {{"block", TB_LEFT, 0, false},
                                         {"lane", TB_LEFT, 0, true},
@@ -120,23 +126,29 @@ static int as_table(tb_ctx *ctx, const row *rows, size_t n, bool ascii)
                                         {"source", TB_LEFT, 1, false}};
     const char **cells = calloc(COLUMNS * n + 1, sizeof *cells);
     tb_terminal term = terminal_of(ascii);
+    size_t shown = term.width < WIDE ? COLUMNS - 1 : COLUMNS;
     tb_out *out;
     if (!cells || tb_out_create(ctx, &out) != TB_OK) {
         free(cells);
         return die(ctx, TB_ERR_MEMORY);
     }
     for (size_t i = 0; i < n; i++) {
-        const char **cell = &cells[COLUMNS * i];
+        const char **cell = &cells[shown * i];
+        if (shown < COLUMNS)
+            lane_word(&rows[i]);
         cell[0] = tb_block_name(rows[i].block);
         cell[1] = rows[i].lane;
         cell[2] = rows[i].what;
-        cell[3] = rows[i].source;
+        if (shown == COLUMNS)
+            cell[3] = rows[i].source;
     }
     tb_table t = {
-        .columns = columns, .n_columns = COLUMNS, .cells = cells, .n_rows = n};
+        .columns = columns, .n_columns = shown, .cells = cells, .n_rows = n};
     tb_status s = tb_table_term(ctx, &t, &term, out);
     if (s == TB_OK)
         fputs(tb_out_str(out), stdout);
+    if (s == TB_OK && shown < COLUMNS)
+        printf("not shown: source\n");
     tb_out_destroy(out);
     free(cells);
     return s == TB_OK ? finish(0) : die(ctx, s);
