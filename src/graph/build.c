@@ -105,6 +105,11 @@ static tb_dim dim_of_result(const tb_builder *b, const tb_op *op, const int *in,
         return (tb_dim){0, 1};
     if (op == &tb_op_concat)
         return joined_dim(b, in, nin);
+    if (op == &tb_op_mha) { /* as wide as v, times what heads share it */
+        const tb_node *v = &b->g->nodes[in[2]];
+        double share = (double)shape.width / (double)v->shape.width;
+        return (tb_dim){v->dim.per_d * share, v->dim.fixed * share};
+    }
     for (int i = 0; i < nin; i++)
         if (b->g->nodes[in[i]].shape.kind == shape.kind)
             return b->g->nodes[in[i]].dim;

@@ -405,6 +405,8 @@ static tb_status call_norm(tb_builder *b, const tb_expr *e, tb_val *out)
     if (!op)
         return not_yet(b, e);
     TB_TRY(tb_build_each(b, e->args[0].value, &each));
+    if (!each.n)
+        return tb_build_fail(b, e->pos, "%s: the list is empty", e->name);
     in[0] = each.nodes[0];
     const tb_node *x = &b->g->nodes[in[0]];
     if (x->shape.kind != TB_SHAPE_STREAM)
@@ -698,14 +700,20 @@ static tb_status call_rope(tb_builder *b, const tb_expr *e, tb_val *out)
 static tb_status call_concat(tb_builder *b, const tb_expr *e, tb_val *out)
 {
     tb_each all;
+    size_t groups;
+    tb_attr attr[TB_OP_ATTRS] = {{0}};
     TB_TRY(tb_build_spread(b, e, 0, &all));
+    if (!all.n)
+        return tb_build_fail(b, e->pos, "concat: the list is empty");
+    TB_TRY(groups_option(b, e, b->g->nodes[all.nodes[0]].shape.width, &groups));
+    attr[TB_ATTR_CONCAT_GROUPS].value = (double)groups;
     while (all.n > 1) { /* by eights, then those */
         int n = 0;
         for (int i = 0; i < all.n; i += TB_OP_INPUTS, n++) {
             int rest = all.n - i;
             TB_TRY(tb_build_node(b, &tb_op_concat, all.nodes + i,
                                  rest < TB_OP_INPUTS ? rest : TB_OP_INPUTS,
-                                 NULL, e->pos, &all.nodes[n]));
+                                 attr, e->pos, &all.nodes[n]));
         }
         all.n = n;
     }
@@ -760,6 +768,8 @@ static tb_status call_mix(tb_builder *b, const tb_expr *e, tb_val *out)
     tb_each all;
     TB_TRY(tb_build_value(b, e->args[0].value, &w));
     TB_TRY(tb_build_spread(b, e, 1, &all));
+    if (!all.n)
+        return tb_build_fail(b, e->pos, "mix: the list is empty");
     TB_TRY(row_option(b, e, &attr[TB_ATTR_MIX_ROW]));
     for (int i = 0; i < all.n; i += TB_OP_INPUTS - 1)
         TB_TRY(mix_piece(b, e, &all, i, w, attr, &sum));
@@ -1031,10 +1041,10 @@ static const call_row by_name[] = {
     {"drop_branch", call_drop, 2, 2, ""},
     {"exp", call_either, 1, 1, ""},
     {"abs", call_either, 1, 1, ""},
-    {"concat", call_concat, 1, 0, ""},
+    {"concat", call_concat, 1, 0, "groups"},
     {"sum", tb_call_total, 1, 1, ""},
     {"mean", tb_call_total, 1, 1, ""},
-    {"list", tb_call_list, 1, 0, ""},
+    {"list", tb_call_list, 0, 0, ""},
     {"append", tb_call_append, 2, 0, ""},
     {"item", tb_call_item, 2, 2, ""},
     {"size", tb_call_size, 1, 1, ""},

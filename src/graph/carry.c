@@ -108,8 +108,8 @@ static tb_status list_out(tb_builder *b, const char *name, int entered,
             b, pos, "%s is not a list at the end of the section", name);
     size_t n = (size_t)bind->val.nitems;
     tb_list l = {.name = name, .n = bind->val.nitems, .entered = entered};
-    l.shapes = tb_arena_alloc(b->arena, n * sizeof *l.shapes);
-    l.dims = tb_arena_alloc(b->arena, n * sizeof *l.dims);
+    l.shapes = tb_arena_alloc(b->arena, (n + 1) * sizeof *l.shapes);
+    l.dims = tb_arena_alloc(b->arena, (n + 1) * sizeof *l.dims);
     if (!l.shapes || !l.dims)
         return TB_ERR_MEMORY;
     for (int i = 0; i < l.n; i++) {

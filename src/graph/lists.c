@@ -190,6 +190,8 @@ tb_status tb_call_item(tb_builder *b, const tb_expr *e, tb_val *out)
     if (which.kind != TB_VAL_CONST)
         return tb_build_fail(b, at->pos, "item: which one must be a constant");
     TB_TRY(tb_build_fold(b, which.expr, &i));
+    if (!v.nitems)
+        return tb_build_fail(b, e->pos, "item: the list is empty");
     if (!(i >= 0 && i < v.nitems) || i != (double)(int)i)
         return tb_build_fail(b, at->pos,
                              "item: got %g, wanted a whole number from 0 to %d",
@@ -216,6 +218,8 @@ tb_status tb_call_total(tb_builder *b, const tb_expr *e, tb_val *out)
 {
     tb_each each;
     TB_TRY(tb_build_each(b, e->args[0].value, &each));
+    if (!each.n)
+        return tb_build_fail(b, e->pos, "%s: the list is empty", e->name);
     int node = each.nodes[0];
     *out = (tb_val){.kind = TB_VAL_NODE};
     if (!each.list)

@@ -149,7 +149,7 @@ static void bind_inputs(tb_py_body *b)
     const tb_graph *g = b->t->g;
     for (int i = 0; i < g->ninputs && b->py->status == TB_OK; i++) {
         const char *name = g->nodes[g->inputs[i]].name;
-        tb_py_body_bind(b, tb_py_input(b->py, name, false), g->inputs[i]);
+        tb_py_body_bind(b, tb_py_input(b->py, name), g->inputs[i]);
     }
 }
 

@@ -174,9 +174,11 @@ static tb_py_text call(tb_py_body *b, int region)
         const tb_node *n = &b->t->g->nodes[p->free[i]];
         bool linear =
             n->param >= 0 && b->t->g->params[n->param].role == TB_ROLE_MATRIX;
-        tb_buf_printf(&out, ", %s",
-                      linear ? module(b, p->free[i])
-                             : tb_py_value(b, p->free[i]).s);
+        const char *list = tb_py_list(b->py, n);
+        const char *text =
+            linear ? module(b, p->free[i]) : tb_py_value(b, p->free[i]).s;
+        if (!list || !tb_py_same_list(b->t->g, p->free, i))
+            tb_buf_printf(&out, ", %s", list ? list : text);
     }
     tb_buf_putc(&out, ')');
     return (tb_py_text){tb_py_take(b->py, &out), TB_PY_CALL};
@@ -325,7 +327,7 @@ static const char *list_text(tb_py_body *b, const tb_list *l)
         else
             tb_buf_printf(&out, "%s[%d]", name, i);
     }
-    tb_buf_puts(&out, kept < l->n ? "]" : "");
+    tb_buf_puts(&out, kept < l->n ? "]" : l->n ? "" : "[]");
     return tb_py_take(b->py, &out);
 }
 

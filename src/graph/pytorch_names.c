@@ -94,14 +94,40 @@ const char *tb_py_local(tb_py *py, const char *name)
     return name;
 }
 
-const char *tb_py_input(tb_py *py, const char *name, bool argument)
+const char *tb_py_input(tb_py *py, const char *name)
 {
     const char *dot = strchr(name, '.');
     if (!dot)
         return tb_py_local(py, name);
-    int n = (int)(dot - name);
-    return tb_py_printf(py, argument ? "%.*s_%s" : "%.*s[%s]", n, name,
-                        dot + 1);
+    const char *list = tb_py_printf(py, "%.*s", (int)(dot - name), name);
+    return tb_py_printf(py, "%s[%s]", tb_py_local(py, list), dot + 1);
+}
+
+/* Length of the list's name in that of an element, 0 of anything else. */
+static size_t list_length(const tb_node *n)
+{
+    const char *dot = n->op == &tb_op_input ? strchr(n->name, '.') : NULL;
+    return dot ? (size_t)(dot - n->name) : 0;
+}
+
+const char *tb_py_list(tb_py *py, const tb_node *n)
+{
+    size_t length = list_length(n);
+    if (!length)
+        return NULL;
+    return tb_py_local(py, tb_py_printf(py, "%.*s", (int)length, n->name));
+}
+
+bool tb_py_same_list(const tb_graph *g, const int *free, int i)
+{
+    const tb_node *n = &g->nodes[free[i]];
+    size_t length = list_length(n);
+    for (int j = 0; length && j < i; j++) {
+        const tb_node *m = &g->nodes[free[j]];
+        if (list_length(m) == length && !memcmp(m->name, n->name, length))
+            return true;
+    }
+    return false;
 }
 
 /* A leading _ could be an attribute of the module's own. */

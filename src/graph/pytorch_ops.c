@@ -144,15 +144,64 @@ static tb_py_text write_rope(tb_py_body *b, const tb_node *n,
         TB_PY_CALL};
 }
 
+/* How many of in[0..n-1] are elements of one list in a row: "past[2]",
+ * "past[3]", ... */
+static int run_of(const tb_py_text *in, int n, size_t *name, long *first)
+{
+    const char *open = strchr(in[0].s, '[');
+    char next[200];
+    int count = 0;
+    if (!open || !(open[1] >= '0' && open[1] <= '9'))
+        return 1;
+    *name = (size_t)(open - in[0].s);
+    *first = 0;
+    for (const char *p = open + 1; *p >= '0' && *p <= '9'; p++)
+        *first = 10 * *first + (*p - '0');
+    do {
+        count++;
+        tb_format(next, sizeof next, "%.*s[%ld]", (int)*name, in[0].s,
+                  *first + count);
+    } while (count < n && tb_streq(in[count].s, next));
+    return count;
+}
+
+/* Operands in a row, "a, *past[:7]"; how many that are to read. */
+static int operands(const tb_py_text *in, int n, tb_buf *out)
+{
+    int items = 0;
+    for (int i = 0; i < n; items++) {
+        size_t name = 0;
+        long first = 0;
+        int run = run_of(in + i, n - i, &name, &first);
+        tb_buf_puts(out, i ? ", " : "");
+        if (run < 3) {
+            tb_buf_puts(out, in[i++].s);
+            continue;
+        }
+        tb_buf_printf(out, "*%.*s[", (int)name, in[i].s);
+        if (first)
+            tb_buf_printf(out, "%ld", first);
+        tb_buf_printf(out, ":%ld]", first + run);
+        i += run;
+    }
+    return items;
+}
+
 static tb_py_text write_concat(tb_py_body *b, const tb_node *n,
                                const tb_py_text *in)
 {
+    double groups = n->attr[TB_ATTR_CONCAT_GROUPS].value;
     tb_buf out;
     tb_buf_init(&out, b->py->ctx);
-    tb_buf_puts(&out, "torch.cat((");
-    for (int i = 0; i < n->nin; i++)
-        tb_buf_printf(&out, "%s%s", i ? ", " : "", in[i].s);
-    tb_buf_puts(&out, n->nin > 1 ? "), -1)" : ",), -1)");
+    if (groups > 0) {
+        b->py->uses |= TB_PY_USES_CONCAT;
+        tb_buf_printf(&out, "concat(%g", groups);
+    } else {
+        tb_buf_puts(&out, "torch.cat((");
+    }
+    tb_buf_puts(&out, groups > 0 ? ", " : "");
+    int items = operands(in, n->nin, &out);
+    tb_buf_puts(&out, groups > 0 ? ")" : items > 1 ? "), -1)" : ",), -1)");
     return (tb_py_text){tb_py_take(b->py, &out), TB_PY_CALL};
 }
 
@@ -178,9 +227,8 @@ static tb_py_text write_mix(tb_py_body *b, const tb_node *n,
 {
     tb_buf out;
     tb_buf_init(&out, b->py->ctx);
-    tb_buf_printf(&out, "mix(%s", in[n->nin - 1].s);
-    for (int i = 0; i < n->nin - 1; i++)
-        tb_buf_printf(&out, ", %s", in[i].s);
+    tb_buf_printf(&out, "mix(%s, ", in[n->nin - 1].s);
+    operands(in, n->nin - 1, &out);
     tb_buf_puts(&out, row_text(b, n));
     if (n->attr[TB_ATTR_MIX_OF].value > 0)
         tb_buf_printf(&out, ", first=%g, of=%g",
@@ -304,7 +352,10 @@ static const tb_py_row rows[] = {
      .nattr = 2,
      .uses = TB_PY_USES_ROPE,
      .write = write_rope},
-    {.op = &tb_op_concat, .nin = TB_OP_INPUTS, .write = write_concat},
+    {.op = &tb_op_concat,
+     .nin = TB_OP_INPUTS,
+     .nattr = 1,
+     .write = write_concat},
     {.op = &tb_op_mix,
      .nin = TB_OP_INPUTS,
      .nattr = 3,

@@ -52,7 +52,8 @@ enum {
     TB_PY_USES_POWERNORM = 65536,
     TB_PY_USES_SINKHORN = 1 << 17,
     TB_PY_USES_UNIT = 1 << 18,
-    TB_PY_USES_MAXDIV = 1 << 19
+    TB_PY_USES_MAXDIV = 1 << 19,
+    TB_PY_USES_CONCAT = 1 << 20 /* of parts of the width */
 };
 
 /** A class already printed: equal bodies share it. */
@@ -85,9 +86,12 @@ void *tb_py_alloc(tb_py *py, size_t n, size_t size); /* NULL: failed */
 
 /** tb_py_local - a variable's name: `lambda` becomes `lambda_`. */
 const char *tb_py_local(tb_py *py, const char *name);
-/** tb_py_input - how an input is read: "x", "past[2]" of "past.2"; as an
- * argument of a sublayer "past_2". */
-const char *tb_py_input(tb_py *py, const char *name, bool argument);
+/** tb_py_input - how an input is read: "x", "past[2]" of "past.2". */
+const char *tb_py_input(tb_py *py, const char *name);
+/** tb_py_list - "past" of the element "past.2"; NULL of what is no element. */
+const char *tb_py_list(tb_py *py, const tb_node *n);
+/** tb_py_same_list - is an earlier one of free[0..i] of the list of free[i]? */
+bool tb_py_same_list(const tb_graph *g, const int *free, int i);
 /** tb_py_path - "attn.q" below `self` as "self.attn.q". A component that a
  * module cannot have as an attribute goes through _modules, or, last and with
  * `param`, through _parameters: the name in the file stays the same. */

@@ -39,10 +39,24 @@ static const char *argument_name(tb_py_graph *t, int node)
     const char *name = n->name ? n->name : "t";
     if (n->param >= 0 && t->g->params[n->param].role == TB_ROLE_MATRIX)
         name = tb_py_parent(t->py, name);
-    if (n->op == &tb_op_input)
-        return tb_py_input(t->py, name, true);
     const char *dot = strrchr(name, '.');
     return dot ? dot + 1 : name;
+}
+
+/* ", a"; elements come as their whole list, once. */
+static void argument(tb_py_body *b, const int *free, int i, tb_buf *out)
+{
+    const tb_node *n = &b->t->g->nodes[free[i]];
+    const char *list = tb_py_list(b->py, n);
+    if (!list) {
+        tb_buf_printf(
+            out, ", %s",
+            tb_py_body_bind(b, argument_name(b->t, free[i]), free[i]));
+        return;
+    }
+    tb_py_body_bind(b, tb_py_input(b->py, n->name), free[i]);
+    if (!tb_py_same_list(b->t->g, free, i))
+        tb_buf_printf(out, ", %s", list);
 }
 
 /* "(self, x, a):" and the lines below. */
@@ -58,9 +72,7 @@ static const char *method(tb_py_graph *t, int region)
     if (t->py->status == TB_OK) {
         tb_buf_printf(&out, "(self, %s", tb_py_body_bind(&b, "x", r->in[0]));
         for (int i = 0; i < p->nfree; i++)
-            tb_buf_printf(
-                &out, ", %s",
-                tb_py_body_bind(&b, argument_name(t, p->free[i]), p->free[i]));
+            argument(&b, p->free, i, &out);
         tb_buf_puts(&out, "):\n");
         tb_py_body_run(&b);
         tb_py_body_return(&b, r->out);

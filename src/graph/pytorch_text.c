@@ -475,6 +475,13 @@ static const char skipdrop_text[] =
     "    kept = torch.rand(x.shape[0], 1, 1, device=x.device) >= p\n"
     "    return x * kept.to(x.dtype) / (1 - p)\n";
 
+static const char concat_text[] =
+    "\n\ndef concat(groups, *streams):\n"
+    "    \"\"\"Streams side by side in each of so many parts of the "
+    "width.\"\"\"\n"
+    "    parts = [x.unflatten(-1, (groups, -1)) for x in streams]\n"
+    "    return torch.cat(parts, -1).flatten(-2)\n";
+
 static const char mix_text[] =
     "\n\ndef mix(w, *streams, row=0, first=0, of=0):\n"
     "    \"\"\"The sum of streams weighted by a vector, a matrix's row, or "
@@ -542,6 +549,8 @@ void tb_py_helpers(tb_py *py, tb_buf *out)
         tb_buf_puts(out, dyt_text);
     if (py->uses & TB_PY_USES_DERF)
         tb_buf_puts(out, derf_text);
+    if (py->uses & TB_PY_USES_CONCAT)
+        tb_buf_puts(out, concat_text);
     if (py->uses & TB_PY_USES_MIX)
         tb_buf_puts(out, mix_text);
     if (py->uses & TB_PY_USES_SINKHORN)

@@ -426,7 +426,7 @@ static void softmax(const tb_symbolic *s, int node, int input, double *j)
 /* One head: its columns in q and y, and in k and v. */
 typedef struct head {
     const double *q, *k, *v;
-    size_t qw, kw, hd;
+    size_t qw, kw, vw, hd, vd;
     size_t time;
     double scale, drop;
     bool causal;
@@ -439,8 +439,10 @@ static head head_of(const tb_symbolic *s, int node, size_t h)
     const double *attr = s->run->attr[node];
     size_t heads = (size_t)attr[TB_ATTR_ATTN_HEADS];
     size_t group = heads / (size_t)attr[TB_ATTR_ATTN_KV_HEADS];
-    head a = {.qw = width_of(s, node),
+    head a = {.qw = width_of(s, in_of(s, node, 0)),
               .kw = width_of(s, in_of(s, node, 1)),
+              .vw = width_of(s, in_of(s, node, 2)),
+              .vd = width_of(s, node) / heads,
               .time = s->time,
               .drop = attr[TB_ATTR_ATTN_DROP],
               .causal = attr[TB_ATTR_ATTN_CAUSAL] != 0,
@@ -452,7 +454,7 @@ static head head_of(const tb_symbolic *s, int node, size_t h)
         a.scale = 1 / tb_sqrt((double)a.hd);
     a.q = in_value(s, node, 0) + h * a.hd;
     a.k = in_value(s, node, 1) + h / group * a.hd;
-    a.v = in_value(s, node, 2) + h / group * a.hd;
+    a.v = in_value(s, node, 2) + h / group * a.vd;
     return a;
 }
 
@@ -492,12 +494,12 @@ static void head_row(const head *a, size_t i, size_t c, int input,
     double y = 0;
     for (size_t j = 0; j < seen(a, i); j++)
         y += kept(a, i, j) * soft_part(&f, score(a, i, j)) / f.sum *
-             a->v[j * a->kw + c];
+             a->v[j * a->vw + c];
     for (size_t j = 0; j < seen(a, i); j++) {
         double p = soft_part(&f, score(a, i, j)) / f.sum, m = kept(a, i, j);
-        double g = p * (m * a->v[j * a->kw + c] - y) * a->scale;
+        double g = p * (m * a->v[j * a->vw + c] - y) * a->scale;
         if (input == 2)
-            row[j * a->kw + column + c] = m * p;
+            row[j * a->vw + column + c] = m * p;
         for (size_t b = 0; b < a->hd && input == 0; b++)
             row[i * a->qw + column + b] += g * a->k[j * a->kw + b];
         for (size_t b = 0; b < a->hd && input == 1; b++)
@@ -511,12 +513,13 @@ static void mha(const tb_symbolic *s, int node, int input, double *j)
     size_t in = tb_symbolic_count(s, in_of(s, node, input));
     for (size_t h = 0; h < heads; h++) {
         head a = head_of(s, node, h);
-        size_t column =
-            input == 0 ? h * a.hd : (size_t)(a.k - in_value(s, node, 1));
+        size_t column = input == 0   ? h * a.hd
+                        : input == 1 ? (size_t)(a.k - in_value(s, node, 1))
+                                     : (size_t)(a.v - in_value(s, node, 2));
         for (size_t i = 0; i < a.time; i++)
-            for (size_t c = 0; c < a.hd; c++)
+            for (size_t c = 0; c < a.vd; c++)
                 head_row(&a, i, c, input, column,
-                         j + (i * a.qw + h * a.hd + c) * in);
+                         j + (i * heads * a.vd + h * a.vd + c) * in);
     }
 }
 
@@ -549,12 +552,15 @@ static void rope(const tb_symbolic *s, int node, int input, double *j)
 static void concat(const tb_symbolic *s, int node, int input, double *j)
 {
     size_t out = width_of(s, node), in = width_of(s, in_of(s, node, input));
-    size_t column = 0;
+    double parts = s->run->attr[node][TB_ATTR_CONCAT_GROUPS];
+    size_t column = 0, n = parts > 0 ? (size_t)parts : 1, w = in / n;
     for (int i = 0; i < input; i++)
-        column += width_of(s, in_of(s, node, i));
+        column += width_of(s, in_of(s, node, i)) / n;
     for (size_t t = 0; t < s->time; t++)
-        for (size_t c = 0; c < in; c++)
-            j[(t * out + column + c) * s->time * in + t * in + c] = 1;
+        for (size_t c = 0; c < in; c++) {
+            size_t to = c / w * (out / n) + column + c % w;
+            j[(t * out + to) * s->time * in + t * in + c] = 1;
+        }
 }
 
 /* --- mix: sum of w_t x_t: diag(w_t) by x_t, the x_t themselves by w ---------
@@ -740,7 +746,7 @@ static const tb_symbolic_row rows[] = {
     {&tb_op_tanh, tanh_j, 1, 0},
     {&tb_op_softmax, softmax, 1, 0},
     {&tb_op_rope, rope, 1, 2},
-    {&tb_op_concat, concat, TB_OP_INPUTS, 0},
+    {&tb_op_concat, concat, TB_OP_INPUTS, 1},
     {&tb_op_mix, mix, TB_OP_INPUTS, 3},
     {&tb_op_dot, dot, 2, 0},
     {&tb_op_sum, sum, 1, 0},

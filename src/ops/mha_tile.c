@@ -30,17 +30,30 @@ tb_attn tb_attn_of(const tb_opcall *c)
                  .kv_heads = (size_t)c->attr[TB_ATTR_ATTN_KV_HEADS],
                  .qw = c->in_shape[0].width,
                  .kw = c->in_shape[1].width,
+                 .vw = c->in_shape[2].width,
                  .causal = c->attr[TB_ATTR_ATTN_CAUSAL] != 0,
                  .scale = c->attr[TB_ATTR_ATTN_SCALE],
                  .drop = c->attr[TB_ATTR_ATTN_DROP]};
     g.group = g.heads / g.kv_heads;
     g.hd = g.qw / g.heads;
+    g.vd = g.vw / g.kv_heads;
+    g.ow = g.vd * g.heads;
+    g.wide = g.hd > g.vd ? g.hd : g.vd;
     g.tile = g.causal ? ROWS_CAUSAL : ROWS_FULL;
     g.tiles = (g.tq + g.tile - 1) / g.tile;
     g.mask = mask_of(c, &g);
     if (g.scale == 0)
         g.scale = 1 / tb_sqrt((double)g.hd);
     return g;
+}
+
+tb_attn tb_attn_values(const tb_attn *g)
+{
+    tb_attn v = *g;
+    v.hd = g->vd;
+    v.qw = g->ow;
+    v.kw = g->vw;
+    return v;
 }
 
 const char *tb_attn_fit(const tb_opcall *c)
@@ -124,15 +137,16 @@ static size_t stride(const tb_attn *g)
 {
     size_t n, rows = g->tile > g->tk ? g->tile : g->tk;
     size_t all = tb_op_times(g->tile * blocks(g), g->tk);
-    return tb_add(all, tb_op_times(rows, g->hd), &n) ? n : SIZE_MAX;
+    return tb_add(all, tb_op_times(rows, g->wide), &n) ? n : SIZE_MAX;
 }
 
 size_t tb_tile_scratch(const tb_opcall *c, const tb_attn *g, size_t pieces)
 {
     size_t most = 0, all,
            tiles = tb_op_bytes(c, tb_op_times(pieces, stride(g)));
-    for (int i = 0; i < 3; i++) {
-        size_t n = tb_op_pieces(tb_op_in_count(c, i), 1);
+    for (int i = 0; i < 4; i++) {
+        size_t count = i < 3 ? tb_op_in_count(c, i) : tb_op_out_count(c);
+        size_t n = tb_op_pieces(count, 1);
         most = n > most ? n : most;
     }
     size_t counts = tb_op_part_bytes(most, 1);

@@ -18,7 +18,9 @@ typedef enum tb_attn_mask {
 typedef struct tb_attn {
     size_t tq, tk;                 /* queries and keys of a sequence */
     size_t heads, kv_heads, group; /* group: query heads per kv head */
-    size_t hd, qw, kw;             /* widths: a head, q and out, k and v */
+    size_t hd, qw, kw;             /* widths: a head, q, k */
+    size_t vd, ow, vw;             /* of a head's values, out, v */
+    size_t wide;                   /* the wider of the two heads */
     size_t tile, tiles;            /* rows of a tile; tiles of a head */
     bool causal;                   /* key j is seen iff j <= i + T_k - T_q */
     tb_attn_mask mask;
@@ -32,6 +34,9 @@ typedef struct tb_tile {
 
 /** tb_attn_of - TB_MASK_NONE also for a mask that does not fit. */
 tb_attn tb_attn_of(const tb_opcall *c);
+/** tb_attn_values - the same sizes for products with values: hd, qw and kw are
+ * theirs. */
+tb_attn tb_attn_values(const tb_attn *g);
 /** tb_attn_fit - the op table's `fit`. */
 const char *tb_attn_fit(const tb_opcall *c);
 /** tb_attn_pairs - visible (query, key) pairs of one head, masks aside. */
@@ -54,7 +59,7 @@ void *tb_tile_block(const tb_opcall *c, const tb_attn *g, size_t chunk,
                     size_t i);
 
 /* s and p are [rows, cols], row stride T_k; q-like operands [B, T_q, qw],
- * k-like ones [B, T_k, kw]. */
+ * k-like ones [B, T_k, kw]; with tb_attn_values out is q-like and v k-like. */
 
 /** s (+)= q k^T */
 void tb_tile_scores(const tb_opcall *c, const tb_attn *g, const tb_tile *t,

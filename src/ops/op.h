@@ -155,7 +155,8 @@ enum {
     TB_ATTR_ROPE_ROTARY,      /* elements of a head that turn; 0: all */
     TB_ATTR_ROPE_START        /* position of the first token */
 };
-enum { TB_ATTR_XENT_SMOOTH }; /* in [0, 1) */
+enum { TB_ATTR_XENT_SMOOTH };   /* in [0, 1) */
+enum { TB_ATTR_CONCAT_GROUPS }; /* join each of so many parts by itself; 0: 1 */
 enum {
     TB_ATTR_MIX_ROW,   /* from 0 */
     TB_ATTR_MIX_FIRST, /* column of the first stream's weight */
@@ -233,7 +234,7 @@ typedef enum tb_variance {
  * softmax     x (over the width)                     -
  * rope        x                                      heads | base interleaved
  *                                                    rotary start
- * concat      x1 ... x8 (joined in the width)        -
+ * concat      x1 ... x8 (joined in the width)        | groups
  * mix         x1 ... x7 A: sum_t A[row,t] x_t; A a matrix [m,n], a vector
  *             [n] or a stream [m n]                  row | first of
  * dot         a b: over the width; a stream of width 1 -

@@ -2,6 +2,7 @@
 /* mha: softmax(scale q k^T) v for every head (Vaswani et al. 2017,
  * arXiv:1706.03762). Heads lie side by side in the width; several query heads
  * may share one key and value head (Ainslie et al. 2023, arXiv:2305.13245).
+ * Values may have another width than keys, and out has theirs.
  * Keys and values may belong to a memory of another length; a mask of 1 (keep)
  * and 0 (hide) acts together with causality. A query that sees nothing gets
  * zeros and gives no gradient.
@@ -39,15 +40,16 @@ static bool shape(const tb_shape *in, int nin, const double *attr,
             return tb_op_no(why, "q, k and v must be streams");
     if (in[0].width % h != 0)
         return tb_op_no(why, "heads must divide the width of q");
-    size_t kw = in[0].width / h * kv;
-    if (in[1].width != kw || in[2].width != kw)
-        return tb_op_no(why, "k and v must have kv_heads heads of q's size");
+    if (in[1].width != in[0].width / h * kv)
+        return tb_op_no(why, "k must have kv_heads heads of q's size");
+    if (in[2].width % kv != 0)
+        return tb_op_no(why, "v must have kv_heads heads");
     if (nin > 3 && in[3].kind != TB_SHAPE_STREAM &&
         in[3].kind != TB_SHAPE_MATRIX)
         return tb_op_no(why, "a mask must be a stream or a matrix");
     if (!tb_isfinite(attr[TB_ATTR_ATTN_SCALE]))
         return tb_op_no(why, "the scale must be a finite number");
-    *out = in[0];
+    *out = (tb_shape){TB_SHAPE_STREAM, in[2].width / kv * h, 1};
     return true;
 }
 
@@ -64,7 +66,7 @@ static size_t tile_items(const tb_opcall *c, const tb_attn *g)
 static size_t tile_unit(const tb_attn *g)
 {
     size_t rows = g->tq < g->tile ? g->tq : g->tile;
-    return tb_op_times(tb_op_times(rows, g->tk), g->hd / 8 + 1);
+    return tb_op_times(tb_op_times(rows, g->tk), g->wide / 8 + 1);
 }
 
 /* Items of the backward pass: all tiles of a (batch, kv head). */
@@ -113,13 +115,13 @@ static const void *dropped(const tb_opcall *c, const tb_attn *g,
 
 static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
-    const tb_attn g = tb_attn_of(c);
+    const tb_attn g = tb_attn_of(c), gv = tb_attn_values(&g);
     for (size_t i = from; i < to; i++) {
         tb_tile t = tile_of_item(&g, i);
         void *p = tb_op_at(c, c->saved, tb_tile_p(&g, &t));
         tb_tile_scores(c, &g, &t, c->in[0], c->in[1], false, p);
         tb_tile_softmax(c, &g, &t, p);
-        tb_tile_mix(c, &g, &t, chunk, dropped(c, &g, &t, chunk), c->in[2],
+        tb_tile_mix(c, &gv, &t, chunk, dropped(c, &g, &t, chunk), c->in[2],
                     false, c->out);
     }
 }
@@ -138,13 +140,14 @@ static void fwd(const tb_opcall *c)
 static void bwd_tile(const tb_opcall *c, const tb_attn *g, const tb_tile *t,
                      size_t chunk)
 {
+    const tb_attn gv = tb_attn_values(g);
     void *gs = tb_tile_block(c, g, chunk, 0);
     if (c->gin[2])
-        tb_tile_gather(c, g, t, chunk, dropped(c, g, t, chunk), c->gout,
+        tb_tile_gather(c, &gv, t, chunk, dropped(c, g, t, chunk), c->gout,
                        c->gin[2]);
     if (!c->gin[0] && !c->gin[1])
         return;
-    tb_tile_scores(c, g, t, c->gout, c->in[2], false, gs); /* gy v^T */
+    tb_tile_scores(c, &gv, t, c->gout, c->in[2], false, gs); /* gy v^T */
     if (g->drop > 0)
         drop(c, g, t, gs, gs);
     tb_tile_through(c, g, t, probabilities(c, g, t), gs);
@@ -171,7 +174,7 @@ static void bwd(const tb_opcall *c)
     const tb_attn g = tb_attn_of(c);
     const void *const x[] = {c->in[0], c->in[1], c->gout};
     const size_t nq = tb_op_in_count(c, 0);
-    const size_t count[] = {nq, tb_op_in_count(c, 1), nq};
+    const size_t count[] = {nq, tb_op_in_count(c, 1), tb_op_out_count(c)};
     tb_tile_suspect(c, &g, 3, x, count);
     tb_op_each(c, c->batch * g.kv_heads, group_unit(&g), bwd_range);
 }
@@ -182,6 +185,7 @@ static void bwd(const tb_opcall *c)
 static void tan_tile(const tb_opcall *c, const tb_attn *g, const tb_tile *t,
                      size_t chunk)
 {
+    const tb_attn gv = tb_attn_values(g);
     void *ts = tb_tile_block(c, g, chunk, 0);
     const void *tq = c->tin[0], *tk = c->tin[1], *tv = c->tin[2];
     if (tq)
@@ -192,10 +196,10 @@ static void tan_tile(const tb_opcall *c, const tb_attn *g, const tb_tile *t,
         tb_tile_through(c, g, t, probabilities(c, g, t), ts);
         if (g->drop > 0)
             drop(c, g, t, ts, ts);
-        tb_tile_mix(c, g, t, chunk, ts, c->in[2], false, c->tout);
+        tb_tile_mix(c, &gv, t, chunk, ts, c->in[2], false, c->tout);
     }
     if (tv)
-        tb_tile_mix(c, g, t, chunk, dropped(c, g, t, chunk), tv, tq || tk,
+        tb_tile_mix(c, &gv, t, chunk, dropped(c, g, t, chunk), tv, tq || tk,
                     c->tout);
 }
 
@@ -241,7 +245,7 @@ static size_t scratch(const tb_opcall *c)
 static double flops(const tb_opcall *c)
 {
     const tb_attn g = tb_attn_of(c);
-    return 4 * tb_attn_pairs(&g) * (double)c->batch * (double)g.qw;
+    return 2 * tb_attn_pairs(&g) * (double)c->batch * (double)(g.qw + g.ow);
 }
 
 /* Keep or hide, nothing between: an additive mask of 0 and -inf is not ours. */

@@ -559,6 +559,55 @@ def trained_block(t, block):
         refused(t.module(t.run(*args), folder), path, "block")
 
 
+def scores_added(model, module, tokens):
+    """RealFormer as its paper has it: scores plus those of the block below."""
+    def split(x):
+        return x.unflatten(-1, (module.h, -1)).transpose(1, 2)
+    n = tokens.shape[1]
+    later = torch.ones(n, n, dtype=torch.bool).triu(1)
+    x, before = model.embed.token(tokens) + model.embed.position.weight[:n], 0
+    for b in model.layers:
+        q, k, v = split(b.wq(x)), split(b.wk(x)), split(b.attn.v(x))
+        before = q @ k.transpose(-2, -1) * (module.h / module.d) ** 0.5 + before
+        p = before.masked_fill(later, float("-inf")).softmax(-1)
+        x = b.attn.norm(x + b.attn.o((p @ v).transpose(1, 2).flatten(-2)))
+        x = b.ffn.norm(x + b.ffn(x))
+    return model.head(x)
+
+
+def depth_attended(model, module, tokens):
+    """Attention Residuals: a softmax over all outputs before a sublayer."""
+    def pool(past, w, norm):
+        past = torch.stack(past)
+        a = (norm(past) * w.weight[0]).sum(-1).softmax(0)
+        return (a.unsqueeze(-1) * past).sum(0)
+    n = tokens.shape[1]
+    x = model.embed.token(tokens) + model.embed.position.weight[:n]
+    past = [x]
+    for b in model.layers:
+        past.append(b.attn(b.attn.norm(x)))
+        x = pool(past, b.wa, b.norm)
+        past.append(b.ffn(b.ffn.norm(x)))
+        x = pool(past, b.wf, b.norm2)
+    return model.head(model.final.norm(x))
+
+
+def histories(t):
+    """Our numbers of blocks with lists against their papers' own order."""
+    for name, by_hand in (("realformer", scores_added),
+                          ("attention-residuals", depth_attended)):
+        settings = {**BASE, "depth": 5}
+        with tempfile.TemporaryDirectory() as tmp:
+            folder = pathlib.Path(tmp)
+            module = t.module(t.export(name, settings), folder)
+            out = t.numbers(name, settings, "f64", folder)
+            model = module.load_tollbooth(f"{out}.params")
+            ours, _ = module.read_safetensors(f"{out}.ref")
+        got = by_hand(model, module, ours["tokens"].long())
+        error = error_of(got, ours["logits"])
+        assert error < 1e-10, f"{name}: relative error {error:.3g}"
+
+
 def batch_statistics(t):
     """The BatchNorm of a file and torch's own, through steps and in use."""
     text = "x = x + F(batchnorm(x, momentum=0.3))"
@@ -679,7 +728,8 @@ def main():
     torch.set_num_threads(1)
     os.environ.setdefault("TB_THREADS", "1")
     blocks = json.loads(t.run("blocks", "--json"))["blocks"]
-    wide = {"value-residual"}  # its values come from a linear of the text
+    # their values, or keys, come from a linear of the text
+    wide = {"value-residual", "realformer"}
     cases = {b["name"]: (b["name"], {"kv_heads": 2}
                          if i % 3 == 2 and b["name"] not in wide else {})
              for i, b in enumerate(blocks)}
@@ -697,8 +747,8 @@ def main():
         for dtype in ("f64", "f32")[:1 if wild and "stack" in settings else 2]:
             t.check(f"{name} {dtype}", parity, t, name, text, settings, dtype)
         t.check(f"{name} starts", starts, t, text, settings)
-    for test in (dropout, branches, after, batch_statistics, trained,
-                 default_sublayers, comments, refusals, documented,
+    for test in (dropout, branches, after, batch_statistics, histories,
+                 trained, default_sublayers, comments, refusals, documented,
                  attributes):
         t.check(test.__name__, test, t)
     if t.verbose:

@@ -111,6 +111,30 @@ TB_TEST(long_lists)
         17, "concat concat concat concat linear");
 }
 
+/* A list may begin with nothing; then there is nothing to make of it. */
+TB_TEST(empty_lists)
+{
+    ends(T, "stem: a = list()\nblock: a = append(a, x)", GR_STEM, 1,
+         "tokens -> x; a 0");
+    ends(T, "stem: a = list()\nblock: a = append(a, x)", GR_LAYER, 2,
+         "x -> x a.1; a 2");
+    static const char *const rows[][2] = {
+        {"x = sum(a)", "sum: the list is empty"},
+        {"x = mean(a)", "mean: the list is empty"},
+        {"x = item(a, 0)", "item: the list is empty"},
+        {"x = concat(a)", "concat: the list is empty"},
+        {"x = mix(vector(0), a)", "mix: the list is empty"},
+        {"x = sum(norm(a))", "norm: the list is empty"},
+    };
+    for (size_t i = 0; i < TB_LEN(rows); i++) {
+        gr_case c;
+        char text[80];
+        tb_format(text, sizeof text, "stem: a = list()\nblock: %s", rows[i][0]);
+        TB_FAILS(T, gr_open(T->ctx, &c, text, NULL, GR_LAYER, 1), TB_ERR_PARSE,
+                 rows[i][1]);
+    }
+}
+
 TB_TEST(too_long)
 {
     gr_case c;
