@@ -11,7 +11,7 @@
 #include "graph/graph.h"
 #include "tollbooth/export.h"
 
-enum { TB_PEER_KEYS = 20 };
+enum { TB_PEER_KEYS = 24 };
 
 /** Parts of a stack that a key may change, as bits. */
 enum {
@@ -48,8 +48,8 @@ typedef struct tb_peer_text {
     tb_ctx *ctx;
     tb_arena arena;
     tb_buf defs, stem, block, final, init, model;
-    tb_buf roles;     /* sections of one role each, heads and all */
-    bool norms;       /* a norm was written: eps means something */
+    tb_buf headed; /* sections of a role or of some blocks, with their heads */
+    bool norms;    /* a norm was written: eps means something */
     const char *bare; /* word of the norms without a gain; "": all */
     bool failed;      /* memory ran out */
 } tb_peer_text;
@@ -75,6 +75,8 @@ struct tb_peer {
     const char *yes, *no, *gap, *empty; /* words of a FLAG; between keys; "" */
     const tb_peer_key *keys;
     const char *const *starts; /* settings the search begins at, NULL ends */
+    /* what only a setting that was read is refused for; may be NULL */
+    tb_status (*check)(tb_ctx *ctx, const tb_peer_set *set);
     /* TB_ERR_INPUT for a setting the system refuses */
     tb_status (*write)(tb_peer_text *t, const tb_peer_set *set);
     /* the values of keys that are no placement, from the block */
@@ -135,6 +137,7 @@ typedef struct tb_peer_shape {
 typedef struct tb_peer_stack {
     tb_peer_shape stem, final, *layers;
     int nlayers;
+    uint64_t order; /* which of them each block has, as a hash */
 } tb_peer_stack;
 
 /** The stack under the head, and its encoder where there is one. */
@@ -154,6 +157,8 @@ tb_status tb_peer_stacks_of(tb_ctx *ctx, tb_arena *a, const tb_block *b,
 /** tb_peer_far - 0 only for equal shapes; else how many nodes and edges only
  * one of them has, plus one. */
 int tb_peer_far(const tb_peer_shape *a, const tb_peer_shape *b);
+/** tb_peer_layers_far - the same of all blocks: 0 only if each has its like. */
+int tb_peer_layers_far(const tb_peer_stack *a, const tb_peer_stack *b);
 
 /* the search (peers_search.c) */
 

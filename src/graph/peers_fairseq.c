@@ -153,10 +153,10 @@ static void both_roles(tb_peer_text *t, const bool before[2],
 {
     static const char *const roles[] = {"encoder", "decoder"};
     for (int i = 0; i < 2; i++) {
-        tb_buf_printf(&t->roles, "%s:\n    x = %s\n", roles[i],
+        tb_buf_printf(&t->headed, "%s:\n    x = %s\n", roles[i],
                       fairseq_sum(t, "F", "x", before[i], false));
         if (final[i])
-            tb_buf_printf(&t->roles, "%s final:\n    x = %s\n", roles[i],
+            tb_buf_printf(&t->headed, "%s final:\n    x = %s\n", roles[i],
                           tb_peer_norm(t, "norm", "x"));
     }
 }

@@ -43,7 +43,6 @@ typedef struct search {
     int best_far;
 } search;
 
-/* Blocks that differ among each other are compared by the last. */
 static void measure(const search *w, const tb_peer_stacks *got, unsigned parts,
                     int far[3])
 {
@@ -52,7 +51,7 @@ static void measure(const search *w, const tb_peer_stacks *got, unsigned parts,
     for (int i = 0; i < w->want->n; i++) {
         const tb_peer_stack *a = &got->at[i], *b = &w->want->at[i];
         if (parts & TB_PEER_BLOCK)
-            far[0] += tb_peer_far(&a->layers[0], &b->layers[b->nlayers - 1]);
+            far[0] += tb_peer_layers_far(a, b);
         if (parts & TB_PEER_STEM)
             far[1] += tb_peer_far(&a->stem, &b->stem);
         if (parts & TB_PEER_FINAL)
@@ -235,7 +234,5 @@ tb_status tb_peer_search(tb_ctx *ctx, tb_arena *a, const tb_peer *p,
     TB_TRY(find_best(&w, b));
     *best = w.best;
     *exact = w.best_far == 0;
-    for (int i = 0; i < want.n; i++)
-        *exact &= want.at[i].nlayers == 1;
     return TB_OK;
 }

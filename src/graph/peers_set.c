@@ -272,7 +272,7 @@ tb_status tb_peer_parse(tb_ctx *ctx, tb_arena *a, const tb_peer *p,
         r.at += lead;
     for (skip(&r, "()"); *r.at; skip(&r, "()"))
         TB_TRY(one(&r, out));
-    return TB_OK;
+    return p->check ? p->check(ctx, out) : TB_OK;
 }
 
 /* --- the text ------------------------------------------------------------- */
@@ -282,7 +282,7 @@ enum { SECTIONS = 7 };
 /* Every section of a text, in the order they are printed. */
 static void bufs(tb_peer_text *t, tb_buf *out[SECTIONS])
 {
-    tb_buf *const all[] = {&t->defs,  &t->stem, &t->block, &t->roles,
+    tb_buf *const all[] = {&t->defs,  &t->stem, &t->headed, &t->block,
                            &t->final, &t->init, &t->model};
     memcpy(out, all, sizeof all);
 }
@@ -290,8 +290,8 @@ static void bufs(tb_peer_text *t, tb_buf *out[SECTIONS])
 static tb_status put_together(tb_peer_text *t, tb_buf *const all[SECTIONS],
                               tb_buf *out)
 {
-    static const char *const heads[] = {"",         "stem:\n", "block:\n", "",
-                                        "final:\n", "init:\n", "model:\n"};
+    static const char *const heads[] = {
+        "", "stem:\n", "", "block:\n", "final:\n", "init:\n", "model:\n"};
     for (size_t i = 0; i < SECTIONS; i++) {
         TB_TRY(tb_buf_status(all[i]));
         if (all[i]->len)

@@ -288,12 +288,13 @@ enum {
       are found by the last */
 
 static tb_status add_layer(tb_ctx *ctx, tb_arena *a, const tb_graph *g,
-                           const tb_sizes *sizes, size_t l, tb_peer_stack *out)
+                           const tb_sizes *sizes, size_t l, tb_peer_stack *out,
+                           int *kind)
 {
     tb_peer_shape s;
     TB_TRY(shape_of(ctx, a, g, sizes, l, false, &s));
-    for (int i = 0; i < out->nlayers; i++)
-        if (tb_peer_far(&out->layers[i], &s) == 0)
+    for (*kind = 0; *kind < out->nlayers; ++*kind)
+        if (tb_peer_far(&out->layers[*kind], &s) == 0)
             return TB_OK;
     out->layers[out->nlayers++] = s;
     return TB_OK;
@@ -320,19 +321,19 @@ static tb_status layers_of(tb_ctx *ctx, tb_arena *a, const tb_block *b,
     size_t depth = tb_sizes_depth(sizes, which);
     size_t n = depth < LAYERS ? depth : LAYERS;
     tb_graph *g = NULL;
-    int last = -1, section;
+    int last = -1, section, kind = 0;
     out->layers = tb_arena_alloc(a, (n + 1) * sizeof *out->layers);
     if (!out->layers)
         return TB_ERR_MEMORY;
     for (size_t i = 1; i <= n; i++) {
         size_t l = i == n ? depth : i;
         TB_TRY(tb_graph_section(ctx, b, sizes, which, l, &section));
-        if (section == last && !varies(g))
-            continue;
         if (section != last)
             TB_TRY(tb_graph_layer(ctx, a, b, sizes, which, l, &g));
+        if (section != last || varies(g))
+            TB_TRY(add_layer(ctx, a, g, sizes, l, out, &kind));
         last = section;
-        TB_TRY(add_layer(ctx, a, g, sizes, l, out));
+        out->order = join(out->order, (uint64_t)kind);
     }
     return TB_OK;
 }
@@ -432,4 +433,14 @@ int tb_peer_far(const tb_peer_shape *a, const tb_peer_shape *b)
         unlike(a->nodes, a->nnodes, b->nodes, b->nnodes) == 0)
         return 0;
     return 1 + unlike(a->edges, a->nedges, b->edges, b->nedges);
+}
+
+int tb_peer_layers_far(const tb_peer_stack *a, const tb_peer_stack *b)
+{
+    int most = a->nlayers > b->nlayers ? a->nlayers : b->nlayers;
+    int far = a->order != b->order;
+    for (int i = 0; i < most && i < LAYERS; i++)
+        far += tb_peer_far(&a->layers[i < a->nlayers ? i : a->nlayers - 1],
+                           &b->layers[i < b->nlayers ? i : b->nlayers - 1]);
+    return far;
 }

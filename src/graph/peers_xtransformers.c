@@ -31,6 +31,8 @@ static bool is_not_one(const char *number)
 #define X_SWISH    "ff_swish"
 #define X_ROPE     "rotary_pos_emb"
 #define X_ROPE_DIM "rotary_emb_dim"
+#define X_VALUE    "add_value_residual"
+#define X_LEARNED  "learned_value_residual_mix"
 
 #define FLAG(name, start, parts, always)                                       \
     {                                                                          \
@@ -62,6 +64,8 @@ static const tb_peer_key x_keys[] = {
     FLAG(X_ROPE, "false", TB_PEER_BLOCK, false),
     NUMBER(X_ROPE_DIM, "0", 0),
     FLAG(X_EMB, "false", TB_PEER_STEM, false),
+    FLAG(X_VALUE, "false", TB_PEER_BLOCK | TB_PEER_STEM, false),
+    FLAG(X_LEARNED, "true", 0, false),
     {0}};
 
 typedef struct x_norm {
@@ -104,12 +108,25 @@ static tb_status x_refused(tb_peer_text *t, const tb_peer_set *set)
         {x_on(set, X_TANH) && !pre, "use_dynamic_tanh needs pre_norm"},
         {gate && is_not_one(x_at(set, X_CONST)),
          "gate_residual has no use for scale_residual_constant"},
+        {x_on(set, X_VALUE) && gate,
+         "a block cannot say add_value_residual with gate_residual"},
     };
     for (size_t i = 0; i < TB_LEN(rules); i++)
         if (rules[i].bad)
             return TB_FAIL(t->ctx, TB_ERR_INPUT, "x-transformers: %s",
                            rules[i].why);
     return TB_OK;
+}
+
+/* `finish` sets the second where the search has set the first. */
+static tb_status x_check(tb_ctx *ctx, const tb_peer_set *set)
+{
+    if (!x_on(set, X_VALUE) || !x_on(set, X_LEARNED))
+        return TB_OK;
+    return TB_FAIL(ctx, TB_ERR_INPUT,
+                   "x-transformers: learned_value_residual_mix: got True, "
+                   "wanted False: a block cannot say weights that depend on "
+                   "the token");
 }
 
 static void x_sublayers(tb_peer_text *t, const tb_peer_set *set)
@@ -119,9 +136,14 @@ static void x_sublayers(tb_peer_text *t, const tb_peer_set *set)
     for (size_t i = 0; i < TB_LEN(x_norms); i++)
         layernorm &= !x_on(set, x_norms[i].key);
     const char *e = x_on(set, X_SWISH) ? "silu" : "gelu";
-    if (x_on(set, X_ROPE))
-        tb_buf_puts(&t->defs,
-                    "attn(x) = o(mha(rope(q(x)), rope(k(x)), v(x)))\n");
+    bool rope = x_on(set, X_ROPE), values = x_on(set, X_VALUE);
+    if (rope || values)
+        tb_buf_printf(&t->defs, "attn(%s) = o(mha(%s, %s))\n",
+                      values ? "u" : "x",
+                      rope && values ? "rope(q(u)), rope(k(u))"
+                      : rope         ? "rope(q(x)), rope(k(x))"
+                                     : "q(u), k(u)",
+                      values ? "0.5*v1 + 0.5*y" : "v(x)");
     if (!inner && !glu) {
         tb_peer_activation(t, e);
         return;
@@ -148,12 +170,16 @@ static const char *x_gru(tb_peer_text *t, const char *s, const char *y,
     return "(1 - z)*n + z*h0";
 }
 
+static const char *x_input(tb_peer_text *t, const tb_peer_set *set)
+{
+    return x_on(set, X_PRE) ? tb_peer_norm(t, "norm", "x") : "x";
+}
+
 static void x_sublayer(tb_peer_text *t, const tb_peer_set *set,
-                       const char *name)
+                       const char *name, const char *input)
 {
     const char *factor = x_at(set, X_CONST);
-    const char *e = x_on(set, X_PRE) ? tb_peer_norm(t, "norm", "x") : "x";
-    e = tb_peer_of(t, "%s(%s)", name, e);
+    const char *e = tb_peer_of(t, "%s(%s)", name, input);
     if (x_on(set, X_LAYER))
         e = tb_peer_of(t, "vector(%s)*%s", x_at(set, X_START), e);
     if (x_on(set, X_SANDWICH))
@@ -169,6 +195,34 @@ static void x_sublayer(tb_peer_text *t, const tb_peer_set *set,
     if (!x_on(set, X_PRE) || x_on(set, X_BOTH))
         e = tb_peer_norm(t, "norm", e);
     tb_buf_printf(&t->block, "    x = %s\n", e);
+}
+
+/* Values of the first block, carried on in stream y, are half of all others'.
+ */
+static void x_values(tb_peer_text *t, const tb_peer_set *set, bool first)
+{
+    tb_buf_printf(&t->block,
+                  "    w = linear(d, d)\n    n = %s\n    v1 = w(n)\n%s",
+                  x_input(t, set), first ? "    y = v1\n" : "");
+    x_sublayer(t, set, "attn", "n");
+    x_sublayer(t, set, "ffn", x_input(t, set));
+}
+
+static void x_block(tb_peer_text *t, const tb_peer_set *set)
+{
+    if (x_on(set, X_VALUE)) {
+        tb_buf_puts(&t->stem, "    y = x\n");
+        x_values(t, set, true);
+        tb_buf_printf(&t->headed, "block[l == 1]:\n%s", tb_buf_str(&t->block));
+        tb_buf_clear(&t->block);
+        tb_buf_init(&t->block, t->ctx);
+        x_values(t, set, false);
+    } else if (x_on(set, X_GATE)) {
+        x_sublayer(t, set, "attn", x_input(t, set));
+        x_sublayer(t, set, "ffn", x_input(t, set));
+    } else {
+        x_sublayer(t, set, "F", x_input(t, set));
+    }
 }
 
 static void x_model(tb_peer_text *t, const tb_peer_set *set)
@@ -193,12 +247,7 @@ static tb_status x_write(tb_peer_text *t, const tb_peer_set *set)
         kind |= x_on(set, x_norms[i].key);
     t->bare = x_on(set, X_SIMPLE) ? "norm" : NULL;
     x_sublayers(t, set);
-    if (x_on(set, X_GATE)) {
-        x_sublayer(t, set, "attn");
-        x_sublayer(t, set, "ffn");
-    } else {
-        x_sublayer(t, set, "F");
-    }
+    x_block(t, set);
     if (x_on(set, X_EMB))
         tb_buf_printf(&t->stem, "    x = %s\n",
                       tb_peer_norm(t, kind ? "layernorm" : "norm", "x"));
@@ -217,6 +266,8 @@ static void x_finish(tb_arena *a, const tb_peer_look *look, tb_peer_set *set)
         const char *alpha = tb_arena_printf(a, "%g", look->alpha);
         tb_peer_put(p, set, X_ALPHA, alpha ? alpha : "1");
     }
+    if (x_on(set, X_VALUE))
+        tb_peer_put(p, set, X_LEARNED, "false");
     if (x_on(set, X_ROPE)) {
         const char *dim = tb_arena_printf(a, "%zu", look->head);
         tb_peer_put(p, set, X_ROPE_DIM, dim ? dim : "0");
@@ -248,13 +299,15 @@ static const char *x_remark(const tb_peer_look *look, const tb_peer_set *set,
     return NULL;
 }
 
-static const char *const x_starts[] = {"",
-                                       "pre_norm=False",
-                                       "sandwich_norm=True",
-                                       "pre_and_post_norm=True",
-                                       "use_layerscale=True",
-                                       "gate_residual=True",
-                                       NULL};
+static const char *const x_starts[] = {
+    "",
+    "pre_norm=False",
+    "sandwich_norm=True",
+    "pre_and_post_norm=True",
+    "use_layerscale=True",
+    "gate_residual=True",
+    "add_value_residual=True, learned_value_residual_mix=False",
+    NULL};
 
 const tb_peer tb_peer_x_transformers = {
     .name = "x-transformers",
@@ -267,6 +320,7 @@ const tb_peer tb_peer_x_transformers = {
     .keys = x_keys,
     .starts = x_starts,
     .stacks = 1u << TB_STACKS_DECODER | 1u << TB_STACKS_ENCODER,
+    .check = x_check,
     .write = x_write,
     .finish = x_finish,
     .remark = x_remark,

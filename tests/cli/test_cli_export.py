@@ -98,6 +98,8 @@ def export_refuses(t):
             ("x-transformers", "pre_norm=False, sandwich_norm=True",
              ["sandwich_norm needs pre_norm"]),
             ("x-transformers", "use_rmsnorm=True, use_scalenorm=True", ["exclude"]),
+            ("x-transformers", "add_value_residual=True",
+             ["learned_value_residual_mix: got True, wanted False"]),
             ("x-transformers", "layerscale_init_value=1e", ["wanted a number"])):
         r = t.run("export", "--from", system, setting, rc=3)
         t.eq(r.out, "")

@@ -62,6 +62,7 @@ TB_TEST(peers_give_equal_dumps)
         {"fairseq", "normformer"},
         {"x-transformers", "block: x = x + F(norm(x))\nfinal: x = norm(x)"},
         {"x-transformers", "block: x = norm(x + F(norm(x)))"},
+        {"x-transformers", "value-residual"},
         {"x-transformers", "block: x = x + vector(1e-4)*F(norm(x))\n"
                            "final: x = norm(x)"},
     };
@@ -251,6 +252,15 @@ TB_TEST(peers_say_what_differs)
                "block:\n x = x + attn(norm(x))\n x = x + 0.5*ffn(norm(x))\n"
                "final: x = norm(x)",
                "the branch of ffn is multiplied by 0.5", "");
+    check_said(T, "x-transformers", /* the like in other blocks */
+               "attn(u) = o(mha(q(u), k(u), 0.5*v1 + 0.5*y))\n"
+               "stem: y = x\n"
+               "block[l <= 2]:\n w = linear(d, d)\n n = norm(x)\n v1 = w(n)\n"
+               " y = v1\n x = x + attn(n)\n x = x + ffn(norm(x))\n"
+               "block:\n w = linear(d, d)\n n = norm(x)\n v1 = w(n)\n"
+               " x = x + attn(n)\n x = x + ffn(norm(x))\n"
+               "final: x = norm(x)",
+               "the same parts are joined otherwise", "");
     check_said(T, "marian", "block: x = norm(x + F(x)/sqrt(l))",
                "the branch of attn and ffn is multiplied by a factor that "
                "changes from block to block",
