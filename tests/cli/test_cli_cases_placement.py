@@ -300,6 +300,11 @@ def case_C042_text_says_post_code_is_pre(t):
                        if p["name"].startswith(side) and "norm" in p["name"])
              for side in ("encoder.", "decoder.")}
     t.eq(sides, {"encoder.": 12288, "decoder.": 18432})
+    r = t.run("explain", pre, "--expect", "post-ln")
+    t.eq(r.rc, 1, r)
+    t.has(r.out + r.err, "post-ln")
+    t.run("explain", pre, "--expect", "pre-ln", rc=0)
+    t.run("explain", post, "--expect", "pre-ln", rc=1)
     # a file called by the wrong name is what its equation says
     t.write("post-ln.block", "block: x = x + F(norm(x))\nfinal: x = norm(x)\n")
     t.eq(explain(t, "./post-ln.block")["lane"]["kind"], "clean")
