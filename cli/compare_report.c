@@ -160,10 +160,21 @@ static tb_status flow_figures(const comparison *c, tb_report *r)
     return s;
 }
 
-static void loss_curve(const compare_run *r, char *label, size_t cap,
-                       tb_loss_curve *out)
+/* Do the runs of a depth differ by their warm-up? */
+static bool warmups_differ(const comparison *c)
 {
-    if (r->warmup)
+    for (size_t i = 1; i < c->nruns; i++)
+        if (!c->runs[i].warmup != !c->runs[0].warmup)
+            return true;
+    return false;
+}
+
+static void loss_curve(const compare_run *r, bool say_warmup, char *label,
+                       size_t cap, tb_loss_curve *out)
+{
+    if (!say_warmup)
+        snprintf(label, cap, "%.60s", r->name);
+    else if (r->warmup)
         snprintf(label, cap, "%.40s, warm-up %zu", r->name, r->warmup);
     else
         snprintf(label, cap, "%.40s, no warm-up", r->name);
@@ -191,7 +202,8 @@ static tb_status loss_figure(const comparison *c, tb_report *r, size_t depth)
         curves && labels ? tb_out_create(c->ctx, &table) : TB_ERR_MEMORY;
     for (size_t i = 0; i < c->nruns && s == TB_OK; i++)
         if (c->runs[i].depth == depth && c->runs[i].seed == c->runs[0].seed) {
-            loss_curve(&c->runs[i], labels[n], sizeof labels[n], &curves[n]);
+            loss_curve(&c->runs[i], warmups_differ(c), labels[n],
+                       sizeof labels[n], &curves[n]);
             n++;
         }
     snprintf(title, sizeof title, "Loss by update, %zu blocks", depth);
@@ -390,8 +402,12 @@ tb_status compare_report(const comparison *c, const char *path)
     tb_report *r;
     const tb_report_head head = {
         .title = "Placements compared",
-        .lead = "The same text, seeds and budget for every block: gradient "
-                "flow at init, then training with and without warm-up.",
+        .lead = warmups_differ(c)
+                    ? "The same text, seeds and budget for every block: "
+                      "gradient flow at init, then training with and without "
+                      "warm-up."
+                    : "The same text, seeds and budget for every block: "
+                      "gradient flow at init, then training.",
         .command = c->command,
     };
     tb_status s = tb_report_create(c->ctx, &head, &r);
