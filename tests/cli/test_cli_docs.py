@@ -62,6 +62,9 @@ def shrink(words):
 def docs_commands_run(t):
     text = "The quick brown fox jumps over the lazy dog. " * 200
     t.write("book.txt", text)
+    t.write("en.txt", "I hate this music.\nThat is it.\n" * 10)
+    t.write("de.txt", "Ich hasse diese Musik.\nDas ist es.\n" * 10)
+    t.write("labels.tsv", "yes\t(())\nno\t())(\n" * 10)
     commands = list(shown())
     t.ok(len(commands) >= 6, commands)
     for name, words in commands:
