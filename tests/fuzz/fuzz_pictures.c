@@ -180,6 +180,7 @@ static void all_of_it(const uint8_t *data, size_t size, int stack, bool search)
     tb_ctx *ctx;
     if (size > LONGEST || tb_ctx_create(&ctx) != TB_OK)
         return;
+    tb_ctx_exact(ctx, true); /* no library is opened for products this small */
     memcpy(text, data, size);
     text[size] = '\0';
     whole(ctx, text, size, stack, search);
