@@ -214,11 +214,6 @@ tb_status tb_graph_memory_on(tb_ctx *ctx, tb_arena *arena, const tb_block *b,
                              const tb_sizes *sizes, const tb_graph *below,
                              tb_graph **out);
 
-/** tb_graph_reads_memory - is the memory read in this decoder block?
- * tb_graph_memory_unread - the error where it is in none of a decoder's. */
-bool tb_graph_reads_memory(const tb_graph *g);
-tb_status tb_graph_memory_unread(tb_ctx *ctx, const tb_block *b, tb_pos pos);
-
 /** tb_graph_tail - x -> final: -> head -> loss, of the top stack. Inputs "x",
  * "targets"; outputs "logits" and "loss". Boundary 0 is x, boundary 1 the final
  * value. */

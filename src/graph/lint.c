@@ -80,27 +80,11 @@ static tb_status build_ends(tb_lint *L)
     return TB_OK;
 }
 
-/* A decoder that leaves its encoder unread is none (the model says so too). */
-static tb_status check_memory(tb_lint *L)
-{
-    const lint_stack *at = L->at;
-    int section = 0;
-    if (at->which != TB_STACK_CROSS)
-        return TB_OK;
-    for (int i = 0; i < at->nkinds; i++)
-        if (tb_graph_reads_memory(at->kinds[i].g))
-            return TB_OK;
-    while (at->kind_of[section] < 0)
-        section++;
-    return tb_graph_memory_unread(L->ctx, L->b, L->b->sections[section].pos);
-}
-
 static tb_status build_graphs(tb_lint *L, tb_stack which)
 {
     lint_stack *at = L->at;
     at->which = which;
     TB_TRY(build_layers(L));
-    TB_TRY(check_memory(L));
     TB_TRY(build_ends(L));
     TB_TRY(lint_look(L, &at->stem));
     for (int i = 0; i < at->nkinds; i++)

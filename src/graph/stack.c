@@ -290,24 +290,6 @@ tb_status tb_graph_layer_on(tb_ctx *ctx, tb_arena *arena, const tb_block *block,
     return TB_OK;
 }
 
-bool tb_graph_reads_memory(const tb_graph *g)
-{
-    for (int i = 0; i < g->nnodes; i++)
-        for (int j = 0; j < g->nodes[i].nin; j++) {
-            const tb_node *n = &g->nodes[g->nodes[i].in[j]];
-            if (n->op == &tb_op_input && tb_streq(n->name, "memory"))
-                return true;
-        }
-    return false;
-}
-
-tb_status tb_graph_memory_unread(tb_ctx *ctx, const tb_block *b, tb_pos pos)
-{
-    return tb_block_fail(ctx, b, pos,
-                         "no decoder block reads the encoder: call cross(...), "
-                         "or F for all three sublayers");
-}
-
 /* --- tail ---------------------------------------------------------------- */
 
 static tb_status head(tb_builder *b, int x, int *logits)

@@ -109,6 +109,17 @@ static tb_status add_layer(tb_model *m, const tower *s, size_t l,
     return add_part(m, p);
 }
 
+static bool reads_memory(const tb_graph *g)
+{
+    for (int i = 0; i < g->nnodes; i++)
+        for (int j = 0; j < g->nodes[i].nin; j++) {
+            const tb_node *n = &g->nodes[g->nodes[i].in[j]];
+            if (n->op == &tb_op_input && tb_streq(n->name, "memory"))
+                return true;
+        }
+    return false;
+}
+
 /* An encoder that nothing reads is a mistake: blocks that name attn and ffn
  * leave cross out. */
 static tb_status check_memory(tb_model *m, const tower *s, const shared *all)
@@ -118,12 +129,14 @@ static tb_status check_memory(tb_model *m, const tower *s, const shared *all)
         if (!all[i].made)
             continue;
         first = first ? first : &m->block->sections[i];
-        if (tb_graph_reads_memory(all[i].part.graph))
+        if (reads_memory(all[i].part.graph))
             return TB_OK;
     }
     if (s->stack != TB_STACK_CROSS || !first)
         return TB_OK;
-    return tb_graph_memory_unread(m->ctx, m->block, first->pos);
+    return tb_block_fail(m->ctx, m->block, first->pos,
+                         "no decoder block reads the encoder: call cross(...), "
+                         "or F for all three sublayers");
 }
 
 /* The names of so many blocks with this graph. */

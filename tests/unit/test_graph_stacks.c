@@ -322,14 +322,3 @@ TB_TEST(lint_looks_at_both_stacks)
          "block: x = x + F(norm(x))\nfinal: x = norm(x)",
          &one, "");
 }
-
-TB_TEST(lint_refuses_a_decoder_without_cross)
-{
-    const tb_settings both = two_stacks(2, 2);
-    tb_block *b;
-    tb_lint *L;
-    TB_OKAY(T, tb_block_load(T->ctx, "x = x + attn(x); x = x + ffn(x)", &b));
-    TB_FAILS(T, tb_lint_create(T->ctx, b, &both, &L), TB_ERR_PARSE,
-             "1:1: no decoder block reads the encoder");
-    tb_block_destroy(T->ctx, b);
-}
