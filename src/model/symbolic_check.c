@@ -326,6 +326,36 @@ static tb_status check_whole(const tb_trial *t, const tb_jacobian *j, size_t n,
     return TB_OK;
 }
 
+static bool stands_in(const tb_cut *c, int nstreams, int node)
+{
+    for (int i = 0; i < nstreams; i++)
+        if (c->nodes[i] == node)
+            return true;
+    return false;
+}
+
+/* What is no stream: elements of lists and a memory in, elements of lists out.
+ * Masks are no numbers to differentiate by. */
+static tb_status check_others(const tb_trial *t, size_t n, double *m,
+                              tb_jac_mode mode, tb_agreement *a)
+{
+    const tb_graph *g = t->graph;
+    const tb_symbolic s = tb_trial_symbolic(t);
+    const tb_cut *in = &g->cuts[0], *out = &g->cuts[g->ncuts - 1];
+    for (int o = 0; o < g->noutputs; o++)
+        for (int i = 0; i < g->ninputs; i++) {
+            int from = g->inputs[i], to = g->outputs[o].node;
+            bool both = stands_in(in, g->nstreams, from) &&
+                        stands_in(out, g->nstreams, to);
+            if (both || tb_symbolic_count(&s, from) != n ||
+                tb_symbolic_count(&s, to) != n)
+                continue;
+            TB_TRY(tb_symbolic_between(&s, from, to, mode, m));
+            TB_TRY(compare(t, from, to, m, false, a));
+        }
+    return TB_OK;
+}
+
 static tb_status check_all(const tb_trial *t, tb_arena *arena, tb_agreement *a)
 {
     static const tb_jac_mode modes[] = {TB_JAC_CLOSED, TB_JAC_OPEN};
@@ -342,6 +372,7 @@ static tb_status check_all(const tb_trial *t, tb_arena *arena, tb_agreement *a)
         if (j.nstreams == 1)
             TB_TRY(check_steps(t, &j, n, block, a));
         TB_TRY(check_whole(t, &j, n, whole, block, i == 0, a));
+        TB_TRY(check_others(t, n, block, modes[i], a));
     }
     return TB_OK;
 }
@@ -349,9 +380,12 @@ static tb_status check_all(const tb_trial *t, tb_arena *arena, tb_agreement *a)
 tb_status tb_trial_check(const tb_trial *t, tb_agreement *out)
 {
     tb_arena arena;
+    int threads = tb_ctx_thread_limit(t->ctx);
     *out = (tb_agreement){0};
     tb_arena_init(&arena, t->ctx);
+    tb_ctx_threads(t->ctx, 1); /* thousands of passes too small to share */
     tb_status s = check_all(t, &arena, out);
+    tb_ctx_threads(t->ctx, threads);
     tb_arena_clear(&arena);
     return s;
 }
