@@ -152,6 +152,7 @@ int cmd_explain(tb_ctx *ctx, int argc, char **argv)
     if (numeric && format != 0 && format != 4)
         return usage_error("explain", "--numeric goes with --format text or "
                                       "json");
+    tb_ctx_exact(ctx, true); /* no library is worth opening for its corners */
     tb_status status = tb_block_load(ctx, argv[0], &b);
     if (status != TB_OK)
         return die(ctx, status);
