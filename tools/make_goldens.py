@@ -236,6 +236,8 @@ def main(folder):
     case("shift", "shift", [], [x(4), n.tensor(4)], torch.add)
     case("shift_scalar", "shift", [], [x(4), n.scalar()], torch.add)
     case("div_streams", "div", [], [x(4), x(4).exp()], torch.div)
+    case("headscale", "headscale", [], [x(6), n.tensor(3)],
+         lambda a, w: (a.unflatten(-1, (3, 2)) * w[:, None]).flatten(-2))
     case("dot", "dot", [], [x(4), x(4)], lambda a, b: (a * b).sum(-1, keepdim=True))
     case("batchnorm_momentum", "batchnorm", [1e-3, 0, 0, 0.3],
          [x(3), n.tensor(3), n.tensor(3), *running], batchnorm(True, 0.3, 1e-3))

@@ -45,6 +45,7 @@
     X(mha, STREAM)                                                             \
     X(mix, STREAM)                                                             \
     X(dot, STREAM)                                                             \
+    X(headscale, STREAM)                                                       \
     X(rope, STREAM)                                                            \
     X(scalar, LEARNED)                                                         \
     X(vector, LEARNED)                                                         \

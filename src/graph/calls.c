@@ -1055,6 +1055,7 @@ static const call_row by_name[] = {
     {"mha", call_mha, 3, 3, "scale keep hide"},
     {"mix", call_mix, 2, 0, "row"},
     {"dot", call_pair, 2, 2, ""},
+    {"headscale", call_pair, 2, 2, ""},
     {"shift", call_pair, 2, 2, ""},
     {"sinkhorn", call_options, 1, 1, "rounds columns_first"},
     {"unit", call_options, 1, 1, "eps columns"},

@@ -333,8 +333,13 @@ static void make_spaces(tb_py_graph *t, const char *self, const char *name,
  * a norm has many. */
 static void make_line(tb_buf *out, const char *path, const char *make)
 {
-    const char *open = strchr(make, '(');
+    const char *open = strchr(make, '('), *note = strstr(make, "  # ");
     size_t wide = TB_PY_INDENT + strlen(path) + 3 + strlen(make);
+    if (note && wide > TB_PY_COLUMNS) { /* it goes before */
+        tb_buf_printf(out, "        %s\n        %s = %.*s\n", note + 2, path,
+                      (int)(note - make), make);
+        return;
+    }
     bool norm = open && strchr(open, '=') && !strchr(open, '#');
     if (wide <= TB_PY_COLUMNS || !norm) {
         tb_buf_printf(out, "        %s = %s\n", path, make);

@@ -53,7 +53,8 @@ enum {
     TB_PY_USES_SINKHORN = 1 << 17,
     TB_PY_USES_UNIT = 1 << 18,
     TB_PY_USES_MAXDIV = 1 << 19,
-    TB_PY_USES_CONCAT = 1 << 20 /* of parts of the width */
+    TB_PY_USES_CONCAT = 1 << 20, /* of parts of the width */
+    TB_PY_USES_HEADSCALE = 1 << 21
 };
 
 /** A class already printed: equal bodies share it. */

@@ -520,6 +520,11 @@ static const char unit_text[] =
     "    length = w.norm(dim=0 if columns else -1, keepdim=True)\n"
     "    return w / length.clamp(min=eps)\n";
 
+static const char headscale_text[] =
+    "\n\ndef headscale(x, w):\n"
+    "    \"\"\"Each head times its factor.\"\"\"\n"
+    "    return (x.unflatten(-1, (len(w), -1)) * w[:, None]).flatten(-2)\n";
+
 static const char maxdiv_text[] =
     "\n\ndef maxdiv(x, to, whole=False):\n"
     "    \"\"\"x scaled to a largest element of `to`; no gradient through "
@@ -557,6 +562,8 @@ void tb_py_helpers(tb_py *py, tb_buf *out)
         tb_buf_puts(out, sinkhorn_text);
     if (py->uses & TB_PY_USES_UNIT)
         tb_buf_puts(out, unit_text);
+    if (py->uses & TB_PY_USES_HEADSCALE)
+        tb_buf_puts(out, headscale_text);
     if (py->uses & TB_PY_USES_MAXDIV)
         tb_buf_puts(out, maxdiv_text);
     if (py->uses & TB_PY_USES_ONEHOT)

@@ -586,6 +586,19 @@ static void mix(const tb_symbolic *s, int node, int input, double *j)
         }
 }
 
+/* --- headscale: diag of each head's factor ---------------------------------
+ */
+
+static void headscale(const tb_symbolic *s, int node, int input, double *j)
+{
+    size_t n = tb_symbolic_count(s, node), d = width_of(s, node);
+    size_t part = d / width_of(s, in_of(s, node, 1));
+    const double *w = in_value(s, node, 1);
+    (void)input;
+    for (size_t i = 0; i < n; i++)
+        j[i * n + i] = w[i % d / part];
+}
+
 /* --- sum, mean: a row of ones for each token -------------------------------
  */
 
@@ -749,6 +762,7 @@ static const tb_symbolic_row rows[] = {
     {&tb_op_concat, concat, TB_OP_INPUTS, 1},
     {&tb_op_mix, mix, TB_OP_INPUTS, 3},
     {&tb_op_dot, dot, 2, 0},
+    {&tb_op_headscale, headscale, 2, 0},
     {&tb_op_sum, sum, 1, 0},
     {&tb_op_mean, mean, 1, 0},
     {&tb_op_maxdiv, maxdiv, 2, 2},

@@ -238,6 +238,7 @@ typedef enum tb_variance {
  * mix         x1 ... x7 A: sum_t A[row,t] x_t; A a matrix [m,n], a vector
  *             [n] or a stream [m n]                  row | first of
  * dot         a b: over the width; a stream of width 1 -
+ * headscale   x w: part h of n of the width times w[h], w a vector of n  -
  * sinkhorn    A: matrix [n,n] or stream [n n]        rounds | columns_first
  * unit        W: matrix or vector                    eps | columns
  * maxdiv      x max?: max|x| of that instead, data   to | whole
@@ -286,6 +287,7 @@ typedef enum tb_variance {
     X(concat)                                                                  \
     X(mix)                                                                     \
     X(dot)                                                                     \
+    X(headscale)                                                               \
     X(sinkhorn)                                                                \
     X(unit)                                                                    \
     X(maxdiv)                                                                  \

@@ -149,17 +149,19 @@ static inline void random_norm(random_text *r, int depth)
 
 static inline void random_element(random_text *r, int depth)
 {
-    static const char *const kinds[][2] = {{"relu", ""},
-                                           {"gelu", ""},
-                                           {"gelu_tanh", ""},
-                                           {"silu", ""},
-                                           {"sigmoid", ""},
-                                           {"tanh", ""},
-                                           {"softmax", ""},
-                                           {"maxdiv", ", to=2"},
-                                           {"maxdiv", ", whole=true"},
-                                           {"shift", ", vector(0.5)"},
-                                           {"shift", ", scalar(0.5)"}};
+    static const char *const kinds[][2] = {
+        {"relu", ""},
+        {"gelu", ""},
+        {"gelu_tanh", ""},
+        {"silu", ""},
+        {"sigmoid", ""},
+        {"tanh", ""},
+        {"softmax", ""},
+        {"maxdiv", ", to=2"},
+        {"maxdiv", ", whole=true"},
+        {"shift", ", vector(0.5)"},
+        {"shift", ", scalar(0.5)"},
+        {"headscale", ", vector(0.5, size=h)"}};
     size_t which = random_below(r, TB_LEN(kinds));
     random_call(r, kinds[which][0], depth, kinds[which][1]);
 }

@@ -1076,6 +1076,8 @@ static const refusal refusals[] = {
     {"mix", 3, {STREAM(4), STREAM(4), MATRIX(2, 2)}, {2}, "row"},
     {"mix", 3, {STREAM(4), STREAM(4), MATRIX(2, 2)}, {0.5}, "row"},
     {"dot", 2, {STREAM(4), STREAM(5)}, {0}, "width"},
+    {"headscale", 2, {STREAM(4), VECTOR(3)}, {0}, "heads"},
+    {"headscale", 2, {STREAM(4), SCALAR}, {0}, "vector"},
     {"dot", 2, {STREAM(4), VECTOR(4)}, {0}, "streams"},
     {"sinkhorn", 1, {MATRIX(3, 4)}, {3}, "square"},
     {"sinkhorn", 1, {MATRIX(2, 8)}, {3}, "square"},

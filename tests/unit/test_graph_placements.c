@@ -258,7 +258,7 @@ TB_TEST(counts_of_norms)
         {"skipinit", 0, 0},
         {"stochastic-depth", 2, 1},
         {"sub-ln", 4, 1},
-        {"swin-v2", 2, 1},
+        {"swin-v2", 4, 1},
         {"t-fixup", 0, 0},
         {"value-residual", 2, 1},
         {"vit-22b", 3, 1},

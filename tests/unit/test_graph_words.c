@@ -129,6 +129,7 @@ TB_TEST(jacobians_of_the_rest)
              "diag(1/LN(x))\xc2\xb7(J_attn(x) - "
              "diag(attn(x)/LN(x))\xc2\xb7J_LN(x))");
     jacobian(T, "x = maxdiv(x, to=4)", "J_maxdiv(x)");
+    jacobian(T, "x = headscale(x, vector(1, size=h))", "J_headscale(x)");
     jacobian(T, "x = mix(unit(vector(1, size=2)), x, attn(x))",
              "unit(vector)[1]\xc2\xb7I + unit(vector)[2]\xc2\xb7J_attn(x)");
     jacobian(T, "A = matrix(2, 2, 0); x = mix(sinkhorn(A), x, attn(x), row=2)",
@@ -174,6 +175,10 @@ TB_TEST(refusals)
             "1:5: shift: it shifts by a vector or a scalar; two streams are "
             "added with +\n"
             "    x = shift(x, x)\n"
+            "        ^");
+    refused(T, "x = headscale(x, vector(1, size=3))",
+            "1:5: headscale: the width cannot be parted into so many heads\n"
+            "    x = headscale(x, vector(1, size=3))\n"
             "        ^");
     refused(T, "x = unit(x)",
             "1:5: unit: it applies to a matrix or a vector\n"
