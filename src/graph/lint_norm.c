@@ -180,8 +180,7 @@ tb_status lint_norm_kinds(tb_lint *L, const lint_graph *unused)
             if (op == first)
                 continue;
             return lint_said(L, lint_pos(g, i), TB_LINT_NOTE,
-                             tb_arena_printf(&L->arena,
-                                             "%s here, %s elsewhere",
+                             tb_arena_printf(&L->arena, "%s here, %s elsewhere",
                                              op->name, first->name));
         }
     }

@@ -3,7 +3,6 @@
 #include "graph/init_rules.h"
 #include "graph/lint.h"
 
-
 /* Start of the weight that ends the sublayer. */
 static const lint_start *last_start(const lint_graph *g, const lint_use *u)
 {

@@ -46,11 +46,11 @@ typedef struct tb_pen {
     int nentries;
     int step, index; /* x or x1, x2, ...: index 0 prints x */
     int depth;
-    tb_jac_mode mode;   /* how sublayers are written */
-    const bool *silent; /* SILENT: nodes that are 0 */
+    tb_jac_mode mode;          /* how sublayers are written */
+    const bool *silent;        /* SILENT: nodes that are 0 */
     const signed char *degree; /* only what grows most, or NULL */
-    size_t start, most; /* where it started, bytes it may write */
-    bool full;          /* an ellipsis has closed it */
+    size_t start, most;        /* where it started, bytes it may write */
+    bool full;                 /* an ellipsis has closed it */
     tb_pen_names *names;
 } tb_pen;
 

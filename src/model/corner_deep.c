@@ -290,7 +290,8 @@ static const char *refuses(const stack *s)
                 return "its norms need a batch";
         }
         if (l->piece.graph->ninputs > s->nstreams + l->branches)
-            return "it reads a memory";
+            return l->piece.graph->nlists > 0 ? "it reads earlier blocks"
+                                              : "it reads a memory";
     }
     return s->used + 1 < s->width ? NULL : "it has too many branches";
 }
