@@ -290,8 +290,9 @@ static const char *refuses(const stack *s)
                 return "its norms need a batch";
         }
         if (l->piece.graph->ninputs > s->nstreams + l->branches)
-            return l->piece.graph->nlists > 0 ? "it reads earlier blocks"
-                                              : "it reads a memory";
+            return tb_model_graph(s->m, s->at.first)->nlists > 0
+                       ? "it reads earlier blocks"
+                       : "it reads a memory";
     }
     return s->used + 1 < s->width ? NULL : "it has too many branches";
 }
