@@ -196,6 +196,10 @@ TB_TEST(refusals)
             "1:15: maxdiv: unknown option of, wanted to whole\n"
             "    x = maxdiv(x, of=2)\n"
             "                  ^");
+}
+
+TB_TEST(refusals_of_mix)
+{
     refused(T, "x = mix(x)",
             "1:5: mix: got 1 argument, wanted 2 or more\n"
             "    x = mix(x)\n"
