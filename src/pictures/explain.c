@@ -75,6 +75,49 @@ static tb_status look_at(tb_ctx *ctx, tb_explained *e, tb_explained_kind *k)
     return name_blocks(e, k);
 }
 
+/* As formulas write it: past[1]. */
+static const char *element_name(tb_arena *a, const tb_graph *g, int node)
+{
+    tb_buf b;
+    tb_buf_init(&b, a->ctx);
+    tb_status s = tb_formula_print(a->ctx, g, node, TB_NOTE_TEXT, &b);
+    const char *name = s == TB_OK ? tb_arena_strdup(a, tb_buf_str(&b)) : NULL;
+    tb_buf_clear(&b);
+    return name;
+}
+
+static bool is_element(const tb_graph *g, int node)
+{
+    const char *dot = strrchr(g->nodes[node].name, '.');
+    return dot && dot[1] >= '0' && dot[1] <= '9' &&
+           g->nodes[node].shape.width ==
+               g->nodes[g->cuts[0].nodes[0]].shape.width;
+}
+
+tb_status tb_explained_elements(tb_explained *e, const tb_explained_kind *k,
+                                tb_explained_element *out, int *n)
+{
+    const tb_graph *g = k->g;
+    *n = 0;
+    for (int i = 0; i < g->ninputs && g->nstreams == 1 && g->ncuts == 2; i++) {
+        int from = g->inputs[i];
+        if (!is_element(g, from) || *n == TB_ELEMENTS_MOST)
+            continue;
+        tb_explained_element *x = &out[(*n)++];
+        const tb_jx **entry = tb_arena_alloc(&e->arena, sizeof *entry);
+        if (!entry)
+            return TB_ERR_MEMORY;
+        TB_TRY(tb_jacobian_between(&e->arena, g, from, -1, g->cuts[1].nodes[0],
+                                   TB_JAC_CLOSED, entry));
+        x->name = element_name(&e->arena, g, from);
+        x->jacobian = k->closed;
+        x->jacobian.entries = entry;
+        if (!x->name)
+            return TB_ERR_MEMORY;
+    }
+    return TB_OK;
+}
+
 static bool is_known(const tb_explained *e, const tb_graph *g)
 {
     for (size_t i = 0; i < e->nkinds; i++)
@@ -297,7 +340,25 @@ static tb_status kinds_json(tb_ctx *ctx, const tb_explained *e, tb_json *j)
     return TB_OK;
 }
 
-static tb_status jacobian_json(tb_ctx *ctx, const tb_explained *e, tb_json *j)
+/* Lists go past the stream: what x takes from their elements. */
+static tb_status elements_json(tb_ctx *ctx, tb_explained *e,
+                               const tb_explained_kind *k, tb_json *j)
+{
+    tb_explained_element all[TB_ELEMENTS_MOST];
+    int n;
+    TB_TRY(tb_explained_elements(e, k, all, &n));
+    tb_json_array(j, "elements");
+    for (int i = 0; i < n; i++) {
+        tb_json_object(j, NULL);
+        tb_json_string(j, "name", all[i].name);
+        TB_TRY(formula_json(ctx, &all[i].jacobian, TB_NOTE_TEXT, "text", j));
+        tb_json_end(j);
+    }
+    tb_json_end(j);
+    return TB_OK;
+}
+
+static tb_status jacobian_json(tb_ctx *ctx, tb_explained *e, tb_json *j)
 {
     const tb_explained_kind *k = &e->kinds[0];
     tb_json_object(j, "jacobian");
@@ -310,6 +371,8 @@ static tb_status jacobian_json(tb_ctx *ctx, const tb_explained *e, tb_json *j)
     tb_json_int(j, "sublayers_per_block", k->closed.nfactors);
     tb_json_bool(j, "per_sublayer", tb_explained_each(ctx, &k->closed));
     TB_TRY(parts_json(ctx, &k->closed, j));
+    if (k->g->nlists)
+        TB_TRY(elements_json(ctx, e, k, j));
     TB_TRY(kinds_json(ctx, e, j));
     tb_json_end(j);
     return TB_OK;

@@ -45,6 +45,19 @@ void tb_explained_close(tb_explained *e);
 /** tb_explained_each - one formula stands for each of several sublayers. */
 bool tb_explained_each(tb_ctx *ctx, const tb_jacobian *j);
 
+/** What x takes from an element of a list that enters the block. */
+typedef struct tb_explained_element {
+    const char *name; /* "past[2]" */
+    tb_jacobian jacobian;
+} tb_explained_element;
+
+enum { TB_ELEMENTS_MOST = 8 };
+
+/** tb_explained_elements - of a block with one stream, at most
+ * TB_ELEMENTS_MOST of them into out; *n of them. */
+tb_status tb_explained_elements(tb_explained *e, const tb_explained_kind *k,
+                                tb_explained_element *out, int *n);
+
 /** tb_explain_wrap - a formula under a label of 10 columns, broken after
  * factors and before terms where it is wider than the terminal. */
 void tb_explain_wrap(const tb_terminal *t, const char *label, const char *text,

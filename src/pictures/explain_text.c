@@ -203,7 +203,19 @@ static void prose(const tb_terminal *term, tb_buf *lines, tb_out *out)
 
 /* The Jacobian of one kind of block, and what is left of it without its
  * branches; a heading where there are several kinds. */
-static tb_status kind_formulas(tb_ctx *ctx, const tb_explained *e,
+static tb_status element_lines(tb_ctx *ctx, tb_explained *e,
+                               const tb_explained_kind *k,
+                               const tb_terminal *term, tb_buf *b)
+{
+    tb_explained_element all[TB_ELEMENTS_MOST];
+    int n;
+    TB_TRY(tb_explained_elements(e, k, all, &n));
+    for (int i = 0; i < n; i++)
+        TB_TRY(tb_explain_formula(ctx, term, all[i].name, &all[i].jacobian, b));
+    return TB_OK;
+}
+
+static tb_status kind_formulas(tb_ctx *ctx, tb_explained *e,
                                const tb_explained_kind *k,
                                const tb_terminal *term, bool expand, tb_buf *b)
 {
@@ -222,6 +234,7 @@ static tb_status kind_formulas(tb_ctx *ctx, const tb_explained *e,
     if (k->has_memory)
         TB_TRY(tb_explain_formula(ctx, term, "by memory",
                                   expand ? &k->memory_open : &k->memory, b));
+    TB_TRY(element_lines(ctx, e, k, term, b));
     TB_TRY(tb_explain_formula(ctx, term, "F = 0", &k->silent, b));
     tb_buf words;
     tb_buf_init(&words, ctx);

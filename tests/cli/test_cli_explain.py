@@ -122,6 +122,16 @@ def each_kind_of_block(t):
 
 
 @test
+def lists_go_past_the_stream(t):
+    j = explain(t, "denseformer", "--depth", "2")["jacobian"]
+    t.eq([(e["name"], e["text"]) for e in j["elements"]],
+         [("past[0]", "a[1]\u00b7I")])
+    out = t.run("explain", "dlcl", "--depth", "2", rc=0).out
+    t.has(out, "past[0]   (I + J_ffn(", "a[1]")
+    t.ok("elements" not in explain(t, "pre-ln")["jacobian"])
+
+
+@test
 def expanded(t):
     out = t.run("explain", "pre-ln", "--expand", rc=0).out
     t.has(out, "W_down\u00b7diag(gelu'(up(LN(x1))))\u00b7W_up", "J_mha,q")
