@@ -634,6 +634,10 @@ static void check_random(tb_test *T, uint64_t seed, tb_worst *w)
     s.width = seed % 2 ? 4 : 6;
     tb_buf_init(&text, T->ctx);
     random_block(seed, &text);
+    if (seed % 7 == 0) /* a decoder with an encoder, or an encoder alone */
+        s.stack = seed % 2 ? TB_STACKS_BOTH : TB_STACKS_ENCODER;
+    if (strstr(tb_buf_str(&text), "row=k")) /* of weights for two sublayers */
+        s.stack = TB_STACKS_DECODER;
     if (tb_block_parse(T->ctx, NULL, tb_buf_str(&text), text.len,
                        TB_PARSE_BLOCK, &b) == TB_OK) {
         check_round_trip(T, b);
