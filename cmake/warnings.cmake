@@ -1,9 +1,10 @@
 # Every target gets the same flags: no warning on gcc or clang, no FMA
-# contraction (same bits everywhere), no C++-style fast maths.
+# contraction (same bits everywhere), no C++-style fast maths. How vectors are
+# passed does not matter: only inlined functions have them (-Wno-psabi).
 add_compile_options(
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion
     -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wcast-qual
-    -Wcast-align -Wundef -Wvla -Wformat=2 -Wswitch-enum
+    -Wcast-align -Wundef -Wvla -Wformat=2 -Wswitch-enum -Wno-psabi
     -ffp-contract=off -fno-math-errno -fno-trapping-math)
 if(TB_WERROR)
     add_compile_options(-Werror)

@@ -33,10 +33,6 @@ enum { TB_LANES = 16 };
 
 typedef double tb_d8 __attribute__((vector_size(64)));
 
-/* Compilers warn of how vectors are passed; ours are in inlined functions only.
- */
-#pragma GCC diagnostic ignored "-Wpsabi"
-
 /* 16 -> 8 -> 4 -> 2 -> 1 */
 TB_INLINE double tree16(double *lane)
 {
