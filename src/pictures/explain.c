@@ -206,8 +206,12 @@ static tb_status norms_of(const tb_model *m, size_t part, size_t *count)
 
 static tb_status count_norms(tb_explained *e)
 {
-    for (size_t p = 0; p < e->model->nparts; p++)
-        TB_TRY(norms_of(e->model, p, &e->norms[tb_model_side(e->model, p)]));
+    for (size_t p = 0; p < e->model->nparts; p++) {
+        size_t one = 0;
+        TB_TRY(norms_of(e->model, p, &one)); /* less than all parameters are */
+        e->norms[tb_model_side(e->model, p)] +=
+            one * tb_model_blocks(e->model, p);
+    }
     return TB_OK;
 }
 
