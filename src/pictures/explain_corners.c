@@ -41,11 +41,23 @@ static tb_status measure_step(tb_ctx *ctx, tb_explained *e, powers *p)
     return TB_OK;
 }
 
+/* Trials of a block of more operations would take minutes and gigabytes. */
+static bool is_long(const tb_explained *e)
+{
+    enum { LONG = 4000 };
+    bool found = false;
+    for (size_t k = 0; k < e->nkinds; k++)
+        found = found || e->kinds[k].g->nnodes > LONG;
+    return found;
+}
+
 /* One step stands for all that read the same. */
 static tb_status measure(tb_ctx *ctx, tb_explained *e, corners *c)
 {
-    *c = (corners){.npowers = 0};
+    *c = (corners){.deep.why = "it has too many operations"};
     TB_TRY(tb_corner_flat(e->model, &e->arena, &c->flat, &c->nflat));
+    if (is_long(e))
+        return TB_OK;
     for (size_t k = 0; k < e->nkinds && k < KINDS; k++) {
         int steps = tb_jacobian_steps(ctx, &e->kinds[k].closed);
         for (int f = 0; f < steps && f < STEPS; f++) {
