@@ -85,10 +85,9 @@ static tb_status fairseq_write(tb_peer_text *t, const tb_peer_set *set)
     bool resids = tb_peer_on(p, set, RESIDS);
     const char *act, *skip = resids ? "vector(1)*x" : "x";
     TB_TRY(fairseq_act(t, tb_peer_at(p, set, ACT), &act));
-    if (tb_peer_on(p, set, HEADS))
-        return TB_FAIL(t->ctx, TB_ERR_INPUT,
-                       "fairseq: scale-heads: a block cannot say one factor "
-                       "for each head");
+    if (tb_peer_on(p, set, HEADS)) /* behind out_proj; the paper: before it */
+        tb_buf_puts(&t->defs, "attn(x) = headscale(o(mha(q(x), k(x), v(x))), "
+                              "vector(1, size=h))\n");
     fairseq_ffn(t, act, tb_peer_on(p, set, FC));
     if (attn || resids)
         tb_buf_printf(&t->block, "    x = %s\n    x = %s\n",
@@ -113,7 +112,8 @@ static void fairseq_finish(tb_arena *a, const tb_peer_look *look,
 
 static const char *const fairseq_starts[] = {
     "", "--decoder-normalize-before",
-    "--decoder-normalize-before --scale-attn --scale-fc", NULL};
+    "--decoder-normalize-before --scale-attn --scale-fc",
+    "--decoder-normalize-before --scale-attn --scale-fc --scale-heads", NULL};
 
 const tb_peer tb_peer_fairseq = {
     .name = "fairseq",

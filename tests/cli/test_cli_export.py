@@ -68,7 +68,7 @@ def export_canonical_text(t):
             ("marian", "pre=n post=nda top=an emb=nd"), ("marian", "post=dhr"),
             ("tensor2tensor", "pre=n post=dza norm=noam"),
             ("fairseq", "--decoder-normalize-before --scale-attn --scale-fc "
-                        "--scale-resids --layernorm-embedding"),
+                        "--scale-resids --scale-heads --layernorm-embedding"),
             ("x-transformers", "gate_residual=True, use_rmsnorm=True, "
                                "rotary_pos_emb=True, ff_glu=True, ff_swish=True"),
             ("x-transformers", "pre_norm=False, scale_residual=True, "
@@ -92,7 +92,6 @@ def export_refuses(t):
             ("tensor2tensor", "norm_type=group", ["got 'group'", "noam"]),
             ("fairseq", "--decoder-normalise-before --x",
              ["did you mean 'decoder-normalize-before'?"]),
-            ("fairseq", "scale-heads=true", ["one factor for each head"]),
             ("fairseq", "activation-fn=linear", ["got linear"]),
             ("x-transformers", "pre_norm=maybe", ["wanted true or false"]),
             ("x-transformers", "pre_norm=False, sandwich_norm=True",

@@ -59,7 +59,11 @@ TB_TEST(peers_give_equal_dumps)
         {"tensor2tensor", "block: x = x + scalar(0)*F(x)"},
         {"fairseq", "block: x = norm(x + F(x))"},
         {"fairseq", "block: x = x + F(norm(x))"},
-        {"fairseq", "normformer"},
+        {"fairseq",
+         "attn(x) = headscale(o(mha(q(x), k(x), v(x))), vector(1, size=h))\n"
+         "ffn(x) = down(norm(gelu(up(x))))\n"
+         "block:\n x = x + norm(attn(norm(x)))\n x = x + ffn(norm(x))\n"
+         "final:\n x = norm(x)"},
         {"x-transformers", "block: x = x + F(norm(x))\nfinal: x = norm(x)"},
         {"x-transformers", "block: x = norm(x + F(norm(x)))"},
         {"x-transformers", "value-residual"},
