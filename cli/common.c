@@ -34,6 +34,8 @@ void put_clean(FILE *to, const char *text)
     }
 }
 
+static void say_list(const char *fmt, va_list ap) TB_PRINTF(1, 0);
+
 static void say_list(const char *fmt, va_list ap)
 {
     va_list again;
