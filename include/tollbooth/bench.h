@@ -32,8 +32,9 @@ typedef struct tb_bench_result {
     double tokens_per_s;
 } tb_bench_result;
 
-/** tb_bench_count, tb_bench_name - the cases of a run that names none. */
+/** tb_bench_count - cases of a run that names none. */
 size_t tb_bench_count(void);
+/** tb_bench_name - the i-th of them; i < count. */
 const char *tb_bench_name(size_t i);
 
 /**

@@ -32,8 +32,9 @@ tb_status tb_block_text(tb_ctx *ctx, const tb_block *b, char **out);
 /** tb_text_free - frees a text this header's calls gave; NULL is fine. */
 void tb_text_free(tb_ctx *ctx, char *text);
 
-/** tb_builtin_count, tb_builtin_name - the files of blocks/, by name. */
+/** tb_builtin_count - how many files blocks/ has. */
 size_t tb_builtin_count(void);
+/** tb_builtin_name - the i-th by name, without ".block"; i < count. */
 const char *tb_builtin_name(size_t i);
 /** tb_block_about - the comment at the head of the text (what, source), or
  * NULL. */

@@ -169,9 +169,12 @@ tb_status tb_safetensors_open(tb_ctx *ctx, const char *path,
 tb_status tb_safetensors_open_memory(tb_ctx *ctx, const char *name,
                                      const void *data, size_t n,
                                      tb_safetensors **out);
-void tb_safetensors_close(tb_safetensors *f); /* NULL is fine */
+/** tb_safetensors_close - frees it and all it gave; NULL is fine. */
+void tb_safetensors_close(tb_safetensors *f);
 
+/** tb_safetensors_path - as it was opened. */
 const char *tb_safetensors_path(const tb_safetensors *f);
+/** tb_safetensors_count - how many tensors. */
 size_t tb_safetensors_count(const tb_safetensors *f);
 /** tb_safetensors_at - the i-th in the order of the data; never NULL. */
 const tb_tensor_info *tb_safetensors_at(const tb_safetensors *f, size_t i);
@@ -186,7 +189,9 @@ tb_status tb_safetensors_need(tb_ctx *ctx, const tb_safetensors *f,
 
 /** tb_safetensors_meta - a value of __metadata__, or NULL. */
 const char *tb_safetensors_meta(const tb_safetensors *f, const char *key);
+/** tb_safetensors_meta_count - pairs in __metadata__; 0 without one. */
 size_t tb_safetensors_meta_count(const tb_safetensors *f);
+/** tb_safetensors_meta_at - the i-th pair; both live as long as f. */
 void tb_safetensors_meta_at(const tb_safetensors *f, size_t i, const char **key,
                             const char **value);
 
@@ -203,9 +208,12 @@ tb_status tb_safetensors_read_raw(tb_ctx *ctx, const tb_safetensors *f,
 
 typedef struct tb_safetensors_writer tb_safetensors_writer;
 
+/** tb_safetensors_writer_create - an empty file in the making; nothing is
+ * written yet. TB_ERR_MEMORY. */
 tb_status tb_safetensors_writer_create(tb_ctx *ctx,
                                        tb_safetensors_writer **out);
-void tb_safetensors_writer_destroy(tb_safetensors_writer *w); /* NULL: fine */
+/** tb_safetensors_writer_destroy - NULL is fine. */
+void tb_safetensors_writer_destroy(tb_safetensors_writer *w);
 
 /** tb_safetensors_writer_meta - one __metadata__ pair; both are copied and
  * must be UTF-8. Setting a key again replaces its value. */
