@@ -89,6 +89,11 @@ struct tb_peer {
                           int i);
 };
 
+/** Options of a command line. */
+#define TB_PEER_OPTIONS                                                        \
+    .shape = "--%s %s", .flag = "--%s", .yes = "true", .no = "false",          \
+    .gap = " ", .empty = "\"\""
+
 extern const tb_peer tb_peer_marian, tb_peer_tensor2tensor, tb_peer_fairseq,
     tb_peer_fairseq_both, tb_peer_x_transformers;
 /* A system with other keys for other stacks has several rows. */
@@ -96,7 +101,6 @@ extern const tb_peer *const tb_peers[]; /* NULL ends */
 
 /* settings (peers_set.c) */
 
-int tb_peer_key_count(const tb_peer *p);
 void tb_peer_defaults(const tb_peer *p, tb_peer_set *set);
 /** tb_peer_at - a key's value by name. */
 const char *tb_peer_at(const tb_peer *p, const tb_peer_set *set,

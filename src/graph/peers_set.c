@@ -6,14 +6,6 @@
 
 #include "base/number.h"
 
-int tb_peer_key_count(const tb_peer *p)
-{
-    int n = 0;
-    while (p->keys[n].name)
-        n++;
-    return n;
-}
-
 void tb_peer_defaults(const tb_peer *p, tb_peer_set *set)
 {
     *set = (tb_peer_set){{NULL}};
