@@ -261,17 +261,36 @@ static void repeat(layout *l, double top, double bottom)
                   &text);
 }
 
+/* The widest line that a formula asks for; longer ones are broken. */
+enum { FORMULA_MAX = 900 };
+
+static double formula_width(const tb_diagram *d)
+{
+    return 0.62 * 14 * (double)tb_columns(d->formula);
+}
+
+static double put_formula(layout *l, double y, double w)
+{
+    const tb_style style = {.role = "jac", .size = 14, .mono = true};
+    if (!l->d->formula)
+        return y;
+    if (formula_width(l->d) > FORMULA_MAX) /* measured proportional: narrower */
+        return tb_scene_wrap(l->s, MARGIN, y, 0.75 * w, l->d->formula, &style) +
+               5;
+    tb_scene_text(l->s, MARGIN, y, l->d->formula, &style);
+    return y + 24;
+}
+
 static void draw(layout *l)
 {
     tb_scene *s = l->s;
     tb_style bold = {.size = 15, .bold = true};
     tb_style note = {.role = "note", .fill = TB_TONE_MUTED, .size = 12};
-    tb_style formula = {.role = "jac", .size = 14, .mono = true};
     place(l);
     double w = l->node[l->d->count] + EXIT + 12 + MARGIN +
                tb_text_width(l->d->out_label, 15, true);
     w = tb_max2(w, 2 * MARGIN + tb_text_width(l->d->title, 15, true));
-    w = tb_max2(w, 2 * MARGIN + 0.62 * 14 * (double)tb_columns(l->d->formula));
+    w = tb_max2(w, 2 * MARGIN + tb_min2(FORMULA_MAX, formula_width(l->d)));
     w = tb_max2(w, 340);
     tb_scene_resize(s, w, s->h);
     tb_scene_text(s, MARGIN, 26, l->d->title, &bold);
@@ -288,10 +307,7 @@ static void draw(layout *l)
         backward(l);
     items(l);
     double y = bottom + 24;
-    if (l->d->formula) {
-        tb_scene_text(s, MARGIN, y, l->d->formula, &formula);
-        y += 24;
-    }
+    y = put_formula(l, y, w - 2 * MARGIN);
     if (l->d->gains)
         y = tb_scene_wrap(
             s, MARGIN, y, w - 2 * MARGIN,

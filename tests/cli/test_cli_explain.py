@@ -289,6 +289,7 @@ def all_formats(name):
         svg = t.run("explain", name, "--format", "svg", rc=0).out
         root = ElementTree.fromstring(svg)
         t.has(root.tag, "svg")
+        t.ok(float(root.get("width")) < 2500, name, "is", root.get("width"))
         for bad in ("nan", "inf"):
             for e in root.iter():
                 for key, value in e.attrib.items():
