@@ -7,25 +7,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const opt_usage usage = {
-    .name = "bench",
-    .operands = "[CASE...]",
-    .summary = "what this machine reaches, beside what it could",
-    .detail =
-        "A CASE is norm:RxD:fwd, norm:RxD:bwd, addnorm:RxD:fwd, gemm:MxKxN:f32,"
-        " attn:BxTxHxW:fwd, attn:BxTxHxW:fwdbwd (B rows of T tokens, H heads of"
-        " width W) or step:L6d384T256B12V65:f32 (a whole update: depth, width,"
-        " tokens, rows, vocabulary). Without one, a list of eleven.\n\n"
-        "Shares are of a copy of 256 MiB and of a float product of 1024^3, "
-        "both measured in the same run, before and, where it took five "
-        "seconds, "
-        "after the cases: the better counts. What fits into a cache may be "
-        "faster "
-        "than the copy. Seconds are the median of the runs.",
-    .example = "bench norm:4096x384:fwd attn:12x256x6x64:fwd",
-    .min = 0,
-    .max = -1,
-};
+static const char words[] =
+    "Without a CASE, a list of %zu. A CASE is one of\n%s\n"
+    "Everything is measured in rounds, each case once in each, and so is the "
+    "machine: streams past the caches (a copy; two arrays read and one "
+    "written; two and two), a float product of 1024^3, and multiply and add "
+    "in registers. Shares are of the stream with as many reads and writes, of "
+    "the product, and of the registers (peak; of attention with what whole "
+    "blocks on the diagonal do for nothing). What fits into a cache may be "
+    "faster than a stream. Numbers are medians of the rounds, +- half the "
+    "middle half of them.";
+
+static void write_words(char *out, size_t cap)
+{
+    char kinds[2048] = "";
+    const char *form, *what;
+    size_t used = 0;
+    for (size_t i = 0; tb_bench_form(i, &form, &what); i++)
+        used += (size_t)snprintf(kinds + used, sizeof kinds - used, "%s: %s.\n",
+                                 form, what);
+    snprintf(out, cap, words, tb_bench_count(), kinds);
+}
 
 /** What was measured. */
 typedef struct bench {
@@ -34,97 +36,100 @@ typedef struct bench {
     tb_bench_result *cases;
 } bench;
 
-static tb_status check(tb_ctx *ctx, size_t n, char **names)
+static void show(void *user, size_t done, size_t total, const char *what)
 {
-    for (size_t i = 0; i < n; i++) {
-        tb_status s = tb_bench_check(ctx, names[i]);
-        if (s != TB_OK)
-            return s;
-    }
-    return TB_OK;
-}
-
-/* Others may have used the machine in the first second of a long run: what it
- * reaches is measured again, and the better counts. */
-static tb_status measure_again(tb_ctx *ctx, tb_bench_machine *m)
-{
-    tb_bench_machine again;
-    tb_status s = tb_bench_machine_measure(ctx, &again);
-    if (s != TB_OK)
-        return s;
-    if (again.stream_gbps > m->stream_gbps)
-        m->stream_gbps = again.stream_gbps;
-    if (again.gemm_gflops > m->gemm_gflops)
-        m->gemm_gflops = again.gemm_gflops;
-    return TB_OK;
-}
-
-static void show(progress *bar, size_t done, size_t total, const char *what)
-{
+    progress *bar = user;
     if (bar->terminal)
         progress_show(bar, done, total, 0, what);
 }
 
-/* names NULL: the list of the library */
-static tb_status measure(tb_ctx *ctx, bench *b, char **names)
+static tb_status measure(tb_ctx *ctx, bench *b, char **names, size_t rounds)
 {
     progress bar;
-    double start = seconds_now();
+    const char **list = calloc(b->n, sizeof *list);
+    if (!list)
+        return TB_ERR_MEMORY;
+    for (size_t i = 0; i < b->n; i++)
+        list[i] = names ? names[i] : tb_bench_name(i);
+    const tb_bench spec = {list, b->n, rounds, show, &bar};
     progress_begin(&bar, "bench", false);
-    show(&bar, 0, b->n, "copy and product");
-    tb_status s = tb_bench_machine_measure(ctx, &b->machine);
-    for (size_t i = 0; i < b->n && s == TB_OK; i++) {
-        const char *name = names ? names[i] : tb_bench_name(i);
-        show(&bar, i, b->n, name);
-        s = tb_bench_run(ctx, name, &b->cases[i]);
-    }
-    show(&bar, b->n, b->n, "copy and product");
-    if (s == TB_OK && seconds_now() - start > 5)
-        s = measure_again(ctx, &b->machine);
+    tb_status s = tb_bench_run(ctx, &spec, &b->machine, b->cases);
     progress_end(&bar);
+    free(list);
     return s;
 }
 
 /* --- JSON -------------------------------------------------------------------
  */
 
-static void case_json(tb_json *j, const bench *b, const tb_bench_result *r)
+static const char *const streams[TB_BENCH_STREAMS] = {
+    [TB_BENCH_COPY] = "copy",
+    [TB_BENCH_2R1W] = "2r1w",
+    [TB_BENCH_2R2W] = "2r2w",
+};
+static const char *const stream_keys[TB_BENCH_STREAMS] = {
+    [TB_BENCH_COPY] = "stream_gbps",
+    [TB_BENCH_2R1W] = "stream_2r1w_gbps",
+    [TB_BENCH_2R2W] = "stream_2r2w_gbps",
+};
+
+static void rates_json(tb_json *j, const tb_bench_machine *m,
+                       const tb_bench_result *r)
 {
-    tb_json_object(j, NULL);
-    tb_json_string(j, "case", r->name);
-    tb_json_number(j, "seconds", r->seconds);
     if (r->gbps > 0) {
         tb_json_number(j, "gbps", r->gbps);
-        tb_json_number(j, "share_of_stream", r->gbps / b->machine.stream_gbps);
+        tb_json_string(j, "stream", streams[r->stream]);
+        tb_json_number(j, "share_of_stream",
+                       r->gbps / m->stream_gbps[r->stream]);
     }
     if (r->gflops > 0) {
         tb_json_number(j, "gflops", r->gflops);
-        tb_json_number(j, "share_of_gemm", r->gflops / b->machine.gemm_gflops);
+        tb_json_number(j, "share_of_gemm", r->gflops / m->gemm_gflops);
+        tb_json_number(j, "share_of_peak", r->gflops / m->peak_gflops);
+    }
+    if (r->executed_gflops > 0) {
+        tb_json_number(j, "executed_gflops", r->executed_gflops);
+        tb_json_number(j, "executed_share_of_peak",
+                       r->executed_gflops / m->peak_gflops);
     }
     if (r->tokens_per_s > 0)
         tb_json_number(j, "tokens_per_s", r->tokens_per_s);
+}
+
+static void machine_json(tb_json *j, const tb_bench_machine *m)
+{
+    tb_json_object(j, "machine");
+    tb_json_string(j, "cpu", m->cpu);
+    tb_json_string(j, "isa", m->isa);
+    tb_json_string(j, "gemm", m->gemm);
+    tb_json_int(j, "threads", m->threads);
+    for (size_t i = 0; i < TB_BENCH_STREAMS; i++)
+        tb_json_number(j, stream_keys[i], m->stream_gbps[i]);
+    tb_json_number(j, "gemm_gflops", m->gemm_gflops);
+    tb_json_number(j, "peak_gflops", m->peak_gflops);
     tb_json_end(j);
 }
 
 static int as_json(tb_ctx *ctx, const bench *b)
 {
     tb_json *j;
-    const tb_bench_machine *m = &b->machine;
     if (tb_json_create(ctx, &j) != TB_OK)
         return die(ctx, TB_ERR_MEMORY);
     tb_json_object(j, NULL);
     tb_json_string(j, "tollbooth", TB_VERSION);
-    tb_json_object(j, "machine");
-    tb_json_string(j, "cpu", m->cpu);
-    tb_json_string(j, "isa", m->isa);
-    tb_json_string(j, "gemm", m->gemm);
-    tb_json_int(j, "threads", m->threads);
-    tb_json_number(j, "stream_gbps", m->stream_gbps);
-    tb_json_number(j, "gemm_gflops", m->gemm_gflops);
-    tb_json_end(j);
+    machine_json(j, &b->machine);
+    tb_json_int(j, "rounds", (int64_t)b->machine.rounds);
     tb_json_array(j, "cases");
-    for (size_t i = 0; i < b->n; i++)
-        case_json(j, b, &b->cases[i]);
+    for (size_t i = 0; i < b->n; i++) {
+        const tb_bench_result *r = &b->cases[i];
+        tb_json_object(j, NULL);
+        tb_json_string(j, "case", r->name);
+        tb_json_number(j, "seconds", r->seconds);
+        tb_json_number(j, "best", r->best);
+        tb_json_number(j, "noise", r->noise);
+        rates_json(j, &b->machine, r);
+        tb_json_end(j);
+    }
     tb_json_end(j);
     tb_json_end(j);
     return print_json(ctx, j, 0);
@@ -133,26 +138,31 @@ static int as_json(tb_ctx *ctx, const bench *b)
 /* --- text -------------------------------------------------------------------
  */
 
-enum { COLUMNS = 7 };
+enum { COLUMNS = 9 };
 typedef char cell[TB_SHOW_CHARS];
 
-/* A rate and its share of the machine's; empty where it does not apply. */
-static void rate_cells(double rate, double of, cell *out)
+static void share_cell(double rate, double of, cell *out)
 {
-    if (rate <= 0)
-        return;
-    tb_show_number(rate, out[0]);
-    snprintf(out[1], sizeof out[1], "%.0f %%", 100 * rate / of);
+    if (rate > 0)
+        snprintf(*out, sizeof *out, "%.0f %%", 100 * rate / of);
 }
 
 static void row_cells(const bench *b, const tb_bench_result *r, cell *text,
                       const char **cells)
 {
+    const tb_bench_machine *m = &b->machine;
+    double executed = r->executed_gflops > 0 ? r->executed_gflops : r->gflops;
     tb_show_number(1e3 * r->seconds, text[1]);
-    rate_cells(r->gbps, b->machine.stream_gbps, text + 2);
-    rate_cells(r->gflops, b->machine.gemm_gflops, text + 4);
+    snprintf(text[2], sizeof text[2], "%.0f %%", 100 * r->noise);
+    if (r->gbps > 0)
+        tb_show_number(r->gbps, text[3]);
+    share_cell(r->gbps, m->stream_gbps[r->stream], &text[4]);
+    if (r->gflops > 0)
+        tb_show_number(r->gflops, text[5]);
+    share_cell(r->gflops, m->gemm_gflops, &text[6]);
+    share_cell(executed, m->peak_gflops, &text[7]);
     if (r->tokens_per_s > 0)
-        snprintf(text[6], sizeof text[6], "%.0f", r->tokens_per_s);
+        snprintf(text[8], sizeof text[8], "%.0f", r->tokens_per_s);
     cells[0] = r->name;
     for (size_t c = 1; c < COLUMNS; c++)
         cells[c] = text[c];
@@ -162,9 +172,10 @@ static tb_status table(tb_ctx *ctx, const bench *b, cell *text,
                        const char **cells)
 {
     static const tb_column columns[COLUMNS] = {
-        {"case", TB_LEFT, 0, false},      {"ms", TB_RIGHT, 0, false},
-        {"GB/s", TB_RIGHT, 2, false},     {"of copy", TB_RIGHT, 1, false},
-        {"GFLOP/s", TB_RIGHT, 2, false},  {"of product", TB_RIGHT, 1, false},
+        {"case", TB_LEFT, 0, false},        {"ms", TB_RIGHT, 0, false},
+        {"+-", TB_RIGHT, 2, false},         {"GB/s", TB_RIGHT, 2, false},
+        {"of stream", TB_RIGHT, 1, false},  {"GFLOP/s", TB_RIGHT, 2, false},
+        {"of product", TB_RIGHT, 1, false}, {"of peak", TB_RIGHT, 1, false},
         {"tokens/s", TB_RIGHT, 1, false},
     };
     tb_terminal term = terminal_of(true);
@@ -185,15 +196,22 @@ static tb_status table(tb_ctx *ctx, const bench *b, cell *text,
     return s;
 }
 
+static void print_machine(const tb_bench_machine *m)
+{
+    printf("%s, %d thread%s, kernels %s, products %s\n"
+           "streams %.1f (copy), %.1f (2 read, 1 written), %.1f GB/s (2, 2); "
+           "product %.0f, peak %.0f GFLOP/s; %zu round%s\n\n",
+           m->cpu, m->threads, m->threads == 1 ? "" : "s", m->isa, m->gemm,
+           m->stream_gbps[TB_BENCH_COPY], m->stream_gbps[TB_BENCH_2R1W],
+           m->stream_gbps[TB_BENCH_2R2W], m->gemm_gflops, m->peak_gflops,
+           m->rounds, m->rounds == 1 ? "" : "s");
+}
+
 static int as_text(tb_ctx *ctx, const bench *b)
 {
-    const tb_bench_machine *m = &b->machine;
     cell *text = calloc(COLUMNS * b->n, sizeof *text);
     const char **cells = calloc(COLUMNS * b->n, sizeof *cells);
-    printf("%s, %d thread%s, kernels %s, products %s\n"
-           "copy %.1f GB/s, product %.0f GFLOP/s\n\n",
-           m->cpu, m->threads, m->threads == 1 ? "" : "s", m->isa, m->gemm,
-           m->stream_gbps, m->gemm_gflops);
+    print_machine(&b->machine);
     tb_status s = text && cells ? table(ctx, b, text, cells) : TB_ERR_MEMORY;
     free(text);
     free(cells);
@@ -203,19 +221,31 @@ static int as_text(tb_ctx *ctx, const bench *b)
 int cmd_bench(tb_ctx *ctx, int argc, char **argv)
 {
     bool json = false;
+    size_t rounds = 0;
+    char detail[3072];
+    const opt_usage usage = {
+        .name = "bench",
+        .operands = "[CASE...]",
+        .summary = "what this machine reaches, beside what it could",
+        .detail = detail,
+        .example = "bench norm:4096x384:fwd attn:12x256x6x64:fwd",
+        .min = 0,
+        .max = -1,
+    };
     const opt opts[] = {
+        {"rounds", OPT_SIZE, &rounds, "N",
+         "measure each case so often (default 5 to 31, by time)", 0, 0},
         {"json", OPT_FLAG, &json, NULL, "print one JSON object", 0, 0},
         OPT_END,
     };
+    write_words(detail, sizeof detail);
     opt_end end = opt_parse(&usage, opts, &argc, argv);
     if (end != OPT_GO)
         return end == OPT_DONE ? finish(0) : 2;
     bench b = {.n = argc ? (size_t)argc : tb_bench_count()};
-    tb_status s = check(ctx, (size_t)argc, argv);
-    if (s != TB_OK)
-        return die(ctx, s);
     b.cases = calloc(b.n, sizeof *b.cases);
-    s = b.cases ? measure(ctx, &b, argc ? argv : NULL) : TB_ERR_MEMORY;
+    tb_status s =
+        b.cases ? measure(ctx, &b, argc ? argv : NULL, rounds) : TB_ERR_MEMORY;
     int code = s != TB_OK ? die(ctx, s)
                : json     ? as_json(ctx, &b)
                           : as_text(ctx, &b);

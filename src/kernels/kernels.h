@@ -133,6 +133,12 @@ const tb_kern *tb_kern_isa(const char *isa, tb_dtype dtype);
 /** Every instruction set name the table knows, NULL-terminated. */
 extern const char *const tb_kern_isas[];
 
+/** tb_kern_peak - multiply and add floats in the registers of an instruction
+ * set that runs here, one of tb_kern_isas: nothing else, many `rounds`. Returns
+ * how many operations that was; *out is a number that depends on all of them.
+ */
+double tb_kern_peak(const char *isa, size_t rounds, float *out);
+
 /* --- matrix products ---------------------------------------------------- */
 
 /** C = alpha op(A) op(B) + beta C, row-major, op by ta / tb ('T' if true):

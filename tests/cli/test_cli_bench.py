@@ -10,48 +10,80 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from tb_cli import alone, test  # noqa: E402
 
-TINY = ["norm:5x7:fwd", "norm:5x7:bwd", "addnorm:5x7:fwd", "gemm:3x5x7:f32",
-        "attn:2x5x3x4:fwd", "attn:2x5x3x4:fwdbwd", "step:L1d8T4B2V5:f32",
-        "norm:1x1:fwd", "step:L2d96T3B1V2:f32"]
+TINY = ["norm:5x7:fwd", "norm:5x7:bwd", "norm:5x7:tan", "rmsnorm:5x7:fwd",
+        "rmsnorm:5x7:bwd", "rmsnorm:5x7:tan", "addnorm:5x7:fwd",
+        "gemm:3x5x7:f32", "attn:2x5x3x4:fwd", "attn:2x5x3x4:bwd",
+        "attn:2x5x3x4:fwdbwd", "step:L1d8T4B2V5:f32", "norm:1x1:fwd",
+        "step:L2d96T3B1V2:f32", "generate:L1d8T4V5:f32",
+        "generate:L2d8T1V3:f32", "flow:L1d8T4B1:grad", "jacobian:d4T2:f32"]
+STREAM = {"copy": "stream_gbps", "2r1w": "stream_2r1w_gbps",
+          "2r2w": "stream_2r2w_gbps"}
+
+
+def run(t, *cases):
+    return t.run("bench", *cases, "--rounds", "2", "--json", rc=0).json()
 
 
 @test
 def bench_every_kind(t):
-    out = t.run("bench", *TINY, "--json", rc=0).json()
+    out = run(t, *TINY)
     m = out["machine"]
-    t.ok(m["stream_gbps"] > 0 and m["gemm_gflops"] > 0 and m["threads"] == 1, m)
+    for key in (*STREAM.values(), "gemm_gflops", "peak_gflops"):
+        t.ok(m[key] > 0, key, m)
+    t.eq((m["threads"], out["rounds"]), (1, 2))
     t.eq([c["case"] for c in out["cases"]], TINY)
     for c in out["cases"]:
-        t.ok(c["seconds"] > 0, c)
-        memory = "norm" in c["case"]
-        t.eq("gbps" in c, memory, c)
-        t.eq("gflops" in c, not memory, c)
-        t.eq("tokens_per_s" in c, c["case"].startswith("step"), c)
-        if memory:
-            t.near(c["share_of_stream"] * m["stream_gbps"] / c["gbps"], 1, 1e-12)
-        else:
+        kind = c["case"].split(":")[0]
+        t.ok(c["seconds"] >= c["best"] > 0 and c["noise"] >= 0, c)
+        t.eq("gbps" in c, "norm" in kind, c)
+        t.eq("gflops" in c, kind in ("gemm", "attn", "step", "flow"), c)
+        t.eq("executed_gflops" in c, kind == "attn", c)
+        t.eq("tokens_per_s" in c, kind in ("step", "generate", "flow"), c)
+        if "gbps" in c:
+            t.near(c["share_of_stream"] * m[STREAM[c["stream"]]] / c["gbps"], 1,
+                   1e-12)
+        if "gflops" in c:
             t.near(c["share_of_gemm"] * m["gemm_gflops"] / c["gflops"], 1, 1e-12)
+            t.near(c["share_of_peak"] * m["peak_gflops"] / c["gflops"], 1, 1e-12)
 
 
 @test
 def bench_counts(t):
     """Bytes and operations by hand: rates times seconds."""
-    c = t.run("bench", "norm:6x10:fwd", "norm:6x10:bwd", "gemm:3x5x7:f32",
-              "step:L1d8T4B2V5:f32", "--json", rc=0).json()["cases"]
-    t.near(c[0]["gbps"] * c[0]["seconds"] * 1e9, 2 * 4 * 60, 1e-6)
-    t.near(c[1]["gbps"] * c[1]["seconds"] * 1e9, 4 * 4 * 60, 1e-6)
-    t.near(c[2]["gflops"] * c[2]["seconds"] * 1e9, 2 * 3 * 5 * 7, 1e-6)
-    t.near(c[3]["tokens_per_s"] * c[3]["seconds"], 8, 1e-9)
+    c = run(t, "norm:6x10:fwd", "norm:6x10:bwd", "rmsnorm:6x10:tan",
+            "addnorm:6x10:fwd", "gemm:3x5x7:f32", "step:L1d8T4B2V5:f32",
+            "generate:L1d8T4V5:f32")["cases"]
+    for i, (arrays, stream) in enumerate(((2, "copy"), (3, "2r1w"), (3, "2r1w"),
+                                          (4, "2r2w"))):
+        t.near(c[i]["gbps"] * c[i]["seconds"] * 1e9, arrays * 4 * 60, 1e-6)
+        t.eq(c[i]["stream"], stream)
+    t.near(c[4]["gflops"] * c[4]["seconds"] * 1e9, 2 * 3 * 5 * 7, 1e-6)
+    t.near(c[5]["tokens_per_s"] * c[5]["seconds"], 8, 1e-9)
+    t.near(c[6]["tokens_per_s"] * c[6]["seconds"], 3, 1e-9)
+
+
+@test
+def bench_attention_counts(t):
+    """Pairs of tokens: the visible ones, and those of whole blocks of 64."""
+    cases = ["attn:2x70x3x4:" + what for what in ("fwd", "bwd", "fwdbwd")]
+    visible, blocks = 70 * 71 / 2, 64 * 64 + 6 * 70
+    for c, useful, executed in zip(run(t, *cases)["cases"], (1, 2, 3),
+                                   (1, 2.5, 3.5)):
+        each = 2 * 2 * 3 * 4 * 2 / c["seconds"] * 1e-9
+        t.near(c["gflops"] / each, useful * visible, 1e-6 * visible)
+        t.near(c["executed_gflops"] / each, executed * blocks, 1e-6 * blocks)
 
 
 @test
 def bench_table(t):
-    r = t.run("bench", "norm:5x7:fwd", "gemm:3x5x7:f32", env={"COLUMNS": "100"},
-              rc=0)
+    r = t.run("bench", "norm:5x7:fwd", "gemm:3x5x7:f32", "--rounds", "1",
+              env={"COLUMNS": "120"}, rc=0)
     t.eq(r.err, "")
-    t.has(r.out, "1 thread,", "GB/s", "GFLOP/s", "of copy", "of product", " %")
+    t.has(r.out, "1 thread,", "GB/s", "GFLOP/s", "of stream", "of product",
+          "of peak", " %", "1 round\n")
     lines = [x for x in r.out.splitlines() if ":5x7" in x or ":3x5" in x]
     t.eq(len(lines), 2)
+    t.has(t.run("bench", "--help", rc=0).out, "jacobian:dDTt:f32: the dense")
 
 
 @test
@@ -59,12 +91,12 @@ def bench_names(t):
     """Nothing is measured before every name is understood."""
     for name, said in (("nrom:4x8:fwd", "did you mean norm:4x8:fwd?"),
                        ("stp", "did you mean step:...?"),
-                       ("zzzzzz:1", "there are norm, addnorm, gemm"),
+                       ("zzzzzz:1", "there are norm, rmsnorm, addnorm, gemm"),
                        ("norm:4x8:fw", "did you mean norm:4x8:fwd?"),
                        ("attn:1x2x3x4:fwdbw", "did you mean attn:1x2x3x4:fwdbwd?"),
                        ("gemm:1x2x3:zzzzz", "did you mean gemm:1x2x3:f32?"),
-                       ("norm", "wanted norm:RxD:fwd|bwd"),
-                       ("norm:4:fwd", "got norm:4:fwd, wanted norm:RxD:fwd|bwd"),
+                       ("norm", "wanted norm:RxD:fwd|bwd|tan"),
+                       ("norm:4:fwd", "got norm:4:fwd, wanted norm:RxD:fwd|bwd|tan"),
                        ("norm:0x8:fwd", "sizes from 1"),
                        ("norm:4x1048577:fwd", "sizes from 1"),
                        ("gemm:1000000x1000000x1000000:f32", "not too many"),

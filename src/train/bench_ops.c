@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* Cases that are calls of single ops, and products. */
+#include "train/bench.h"
+
+/* --- calls ------------------------------------------------------------------
+ */
+
+typedef void (*pass_fn)(const tb_opcall *c);
+
+typedef struct passes {
+    size_t n;
+    pass_fn run[4];
+    tb_opcall call[4];
+} passes;
+
+static tb_status run_passes(tb_bench_job *j)
+{
+    const passes *p = j->state;
+    for (size_t i = 0; i < p->n; i++)
+        p->run[i](&p->call[i]);
+    return TB_OK;
+}
+
+/* Values, gradients and tangents of the inputs. */
+static bool inputs(tb_bench_job *j, tb_opcall *c)
+{
+    for (int i = 0; i < c->nin; i++) {
+        size_t n = tb_shape_count(c->in_shape[i], c->batch, c->time);
+        if (!c->in[i])
+            c->in[i] = tb_bench_normals(j, n);
+        c->gin[i] = tb_bench_memory(j, n, sizeof(float));
+        c->tin[i] = c->in[i];
+        if (!c->in[i] || !c->gin[i])
+            return false;
+    }
+    return true;
+}
+
+/* Shapes are set, and those inputs that come from another call. */
+static tb_status op_open(tb_bench_job *j, const tb_op *op, tb_opcall *c)
+{
+    const char *why = "";
+    if (!j->state)
+        j->state = tb_bench_memory(j, 1, sizeof(passes));
+    c->ctx = j->ctx;
+    c->k = tb_kern_get(j->ctx, TB_F32);
+    c->rng = tb_rng_make(1, op->name);
+    if (!op->shape(c->in_shape, c->nin, c->attr, &c->out_shape, &why))
+        return TB_FAIL(j->ctx, TB_ERR_SHAPE, "bench: %s: %s", op->name, why);
+    size_t n = tb_shape_count(c->out_shape, c->batch, c->time);
+    c->out = tb_bench_memory(j, n, sizeof(float));
+    c->gout = c->out ? tb_bench_normals(j, n) : NULL;
+    c->saved = tb_bench_memory(j, op->saved ? op->saved(c) : 0, 1);
+    c->scratch = tb_bench_memory(j, op->scratch ? op->scratch(c) : 0, 1);
+    if (!j->state || !c->gout || !c->saved || !c->scratch || !inputs(j, c))
+        return TB_ERR_MEMORY;
+    tb_gemm_load(j->ctx);
+    op->fwd(c); /* later passes read what it saved */
+    j->run = run_passes;
+    return TB_OK;
+}
+
+/* A pass that is timed. A tangent goes where the value stood. */
+static void add_pass(tb_bench_job *j, pass_fn run, const tb_opcall *c)
+{
+    passes *p = j->state;
+    p->run[p->n] = run;
+    p->call[p->n] = *c;
+    p->call[p->n++].tout = c->out;
+}
+
+/* --- norms ------------------------------------------------------------------
+ */
+
+enum { FWD, BWD, TAN };
+
+/* Bytes: x in, y out; backward x and the gradient of y in, that of x out;
+ * tangent x and its own in, that of y out. Gains are small. */
+static const struct {
+    double arrays;
+    tb_bench_stream stream;
+} norm_moves[] = {
+    [FWD] = {2, TB_BENCH_COPY},
+    [BWD] = {3, TB_BENCH_2R1W},
+    [TAN] = {3, TB_BENCH_2R1W},
+};
+
+/* x, gain and, of a norm that takes off the mean, bias */
+static tb_opcall norm_call(const size_t *size, int nin)
+{
+    const tb_shape stream = {TB_SHAPE_STREAM, size[1], 1};
+    const tb_shape vector = {TB_SHAPE_VECTOR, size[1], 1};
+    return (tb_opcall){.batch = 1,
+                       .time = size[0],
+                       .nin = nin,
+                       .in_shape = {stream, vector, vector},
+                       .attr = {[TB_ATTR_NORM_EPS] = 1e-5}};
+}
+
+static tb_status norm_open(tb_bench_job *j, const tb_op *op, int nin,
+                           const size_t *size, size_t what)
+{
+    const pass_fn run[] = {[FWD] = op->fwd, [BWD] = op->bwd, [TAN] = op->tan};
+    tb_opcall c = norm_call(size, nin);
+    TB_TRY(op_open(j, op, &c));
+    add_pass(j, run[what], &c);
+    j->bytes = norm_moves[what].arrays * 4 * (double)size[0] * (double)size[1];
+    j->stream = norm_moves[what].stream;
+    return TB_OK;
+}
+
+tb_status tb_bench_norm(tb_bench_job *j, const size_t *size, size_t what)
+{
+    return norm_open(j, &tb_op_layernorm, 3, size, what);
+}
+
+tb_status tb_bench_rmsnorm(tb_bench_job *j, const size_t *size, size_t what)
+{
+    return norm_open(j, &tb_op_rmsnorm, 2, size, what);
+}
+
+/* Bytes of one pass over all: x and f in, their sum and its norm out. */
+tb_status tb_bench_addnorm(tb_bench_job *j, const size_t *size, size_t what)
+{
+    (void)what;
+    const tb_shape stream = {TB_SHAPE_STREAM, size[1], 1};
+    tb_opcall norm = norm_call(size, 3);
+    tb_opcall add = {
+        .batch = 1, .time = size[0], .nin = 2, .in_shape = {stream, stream}};
+    TB_TRY(op_open(j, &tb_op_add, &add));
+    norm.in[0] = add.out;
+    TB_TRY(op_open(j, &tb_op_layernorm, &norm));
+    add_pass(j, tb_op_add.fwd, &add);
+    add_pass(j, tb_op_layernorm.fwd, &norm);
+    j->bytes = 4.0 * 4 * (double)size[0] * (double)size[1];
+    j->stream = TB_BENCH_2R2W;
+    return TB_OK;
+}
+
+/* --- attention --------------------------------------------------------------
+ */
+
+/* What blocks of 64 by 64 execute for one sequence and head of T tokens: whole
+ * blocks, those above the diagonal left out; over T * T. */
+static double executed_share(double time)
+{
+    const double block = 64;
+    double pairs = 0;
+    for (double from = 0; from < time; from += block) {
+        double rows = time - from < block ? time - from : block;
+        double seen = from + block < time ? from + block : time;
+        pairs += rows * seen;
+    }
+    return pairs / (time * time);
+}
+
+/* Products in units of the forward pass: its two; backward four, and five where
+ * the scores are made again instead of kept. */
+static const struct {
+    bool fwd, bwd;
+    double flops, executed;
+} attn_passes[] = {
+    {true, false, 1, 1},
+    {false, true, 2, 2.5},
+    {true, true, 3, 3.5},
+};
+
+tb_status tb_bench_attn(tb_bench_job *j, const size_t *size, size_t what)
+{
+    const double heads = (double)size[2], time = (double)size[1];
+    const tb_shape stream = {TB_SHAPE_STREAM, size[2] * size[3], 1};
+    tb_opcall c = {.batch = size[0],
+                   .time = size[1],
+                   .nin = 3,
+                   .in_shape = {stream, stream, stream},
+                   .attr = {[TB_ATTR_ATTN_HEADS] = heads,
+                            [TB_ATTR_ATTN_KV_HEADS] = heads,
+                            [TB_ATTR_ATTN_CAUSAL] = 1}};
+    TB_TRY(op_open(j, &tb_op_mha, &c));
+    if (attn_passes[what].fwd)
+        add_pass(j, tb_op_mha.fwd, &c);
+    if (attn_passes[what].bwd)
+        add_pass(j, tb_op_mha.bwd, &c);
+    j->flops = attn_passes[what].flops * tb_op_mha.flops(&c);
+    j->executed = attn_passes[what].executed * 4 * (double)size[0] * heads *
+                  (double)size[3] * time * time * executed_share(time);
+    return TB_OK;
+}
+
+/* --- products ---------------------------------------------------------------
+ */
+
+static tb_status run_gemm(tb_bench_job *j)
+{
+    tb_gemm(j->ctx, j->state);
+    return TB_OK;
+}
+
+tb_status tb_bench_gemm(tb_bench_job *j, size_t m, size_t k, size_t n)
+{
+    tb_gemm_args *g = tb_bench_memory(j, 1, sizeof *g);
+    if (!g)
+        return TB_ERR_MEMORY;
+    *g = (tb_gemm_args){.dtype = TB_F32,
+                        .m = m,
+                        .n = n,
+                        .k = k,
+                        .alpha = 1,
+                        .a = tb_bench_normals(j, m * k),
+                        .b = tb_bench_normals(j, k * n),
+                        .c = tb_bench_memory(j, m * n, sizeof(float)),
+                        .lda = k,
+                        .ldb = n,
+                        .ldc = n};
+    if (!g->a || !g->b || !g->c)
+        return TB_ERR_MEMORY;
+    j->flops = 2.0 * (double)m * (double)k * (double)n;
+    j->state = g;
+    j->run = run_gemm;
+    tb_gemm_load(j->ctx);
+    return TB_OK;
+}
+
+tb_status tb_bench_product(tb_bench_job *j, const size_t *size, size_t what)
+{
+    (void)what;
+    return tb_bench_gemm(j, size[0], size[1], size[2]);
+}
