@@ -242,12 +242,28 @@ TB_INLINE REAL FN(project)(FN(centre) c, FN(means) m, REAL x, REAL h)
 
 TB_INLINE void FN(norm_bwd_row)(tb_norm_kind kind, FN(centre) c, size_t d,
                                 const REAL *x, const REAL *gain, const REAL *gy,
-                                REAL *gx)
+                                const REAL *base, REAL *gx)
 {
     FN(means) m = FN(means_of)(kind, c, d, x, gy, gain);
     TB_IVDEP
-    for (size_t i = 0; i < d; i++)
-        gx[i] += FN(project)(c, m, x[i], gain ? gy[i] * gain[i] : gy[i]);
+    for (size_t i = 0; i < d; i++) {
+        REAL v = FN(project)(c, m, x[i], gain ? gy[i] * gain[i] : gy[i]);
+        gx[i] = base ? base[i] + v : v;
+    }
+}
+
+/* One loop per case, as in norm_fwd. */
+static void FN(norm_bwd_one)(const tb_k_norm *p, FN(centre) c, const REAL *x,
+                             const REAL *gy, const REAL *base, REAL *gx)
+{
+    if (p->gain && base)
+        FN(norm_bwd_row)(p->kind, c, p->d, x, p->gain, gy, base, gx);
+    else if (p->gain)
+        FN(norm_bwd_row)(p->kind, c, p->d, x, p->gain, gy, NULL, gx);
+    else if (base)
+        FN(norm_bwd_row)(p->kind, c, p->d, x, NULL, gy, base, gx);
+    else
+        FN(norm_bwd_row)(p->kind, c, p->d, x, NULL, gy, NULL, gx);
 }
 
 /* ggain += gy xhat and gbias += gy, where they are given */
@@ -282,14 +298,14 @@ enum { FN(GROUP) = 4 };
 typedef struct FN(bwd_row) {
     FN(centre) c;
     FN(means) m;
-    const REAL *x, *gy;
+    const REAL *x, *gy, *base; /* base: NULL in all rows of a group or none */
     REAL *gx;
 } FN(bwd_row);
 
 /* Columns [at, at + 8); `one` lets the compiler drop the product with c.pre. */
 TB_INLINE void FN(group8)(const FN(bwd_row) * row, size_t rows, bool one,
-                          size_t at, const REAL *gain, double *ggain,
-                          double *gbias)
+                          bool based, size_t at, const REAL *gain,
+                          double *ggain, double *gbias)
 {
     FN(v8) scale = FN(load8)(gain + at);
     tb_d8 lg, lb;
@@ -299,9 +315,10 @@ TB_INLINE void FN(group8)(const FN(bwd_row) * row, size_t rows, bool one,
         FN(centre) c = row[r].c;
         FN(means) m = row[r].m;
         FN(v8) x = FN(load8)(row[r].x + at), g = FN(load8)(row[r].gy + at);
-        FN(v8) gx = FN(load8)(row[r].gx + at);
         FN(v8) xhat = (((one ? x : x * c.pre) - c.hi) - c.lo) * c.r;
-        gx += c.rstd * (((g * scale - m.h) - m.h_lo) - xhat * m.hx);
+        FN(v8) gx = c.rstd * (((g * scale - m.h) - m.h_lo) - xhat * m.hx);
+        if (based)
+            gx = FN(load8)(row[r].base + at) + gx;
         memcpy(row[r].gx + at, &gx, sizeof gx);
         lg = FN(mul_add8)(FN(wide8)(g), FN(wide8)(xhat), lg);
         lb += FN(wide8)(g);
@@ -317,7 +334,8 @@ static void FN(group1)(const FN(bwd_row) * row, size_t rows, size_t at,
     for (size_t r = 0; r < rows; r++) {
         const FN(bwd_row) *b = &row[r];
         REAL g = b->gy[at], x = b->x[at];
-        b->gx[at] += FN(project)(b->c, b->m, x, g * gain[at]);
+        REAL v = FN(project)(b->c, b->m, x, g * gain[at]);
+        b->gx[at] = b->base ? b->base[at] + v : v;
         ggain[at] =
             REAL_MUL_ADD((double)g, (double)FN(xhat)(b->c, x), ggain[at]);
         gbias[at] += (double)g;
@@ -325,21 +343,24 @@ static void FN(group1)(const FN(bwd_row) * row, size_t rows, size_t at,
 }
 
 TB_INLINE void FN(norm_bwd_group)(const FN(bwd_row) * row, size_t rows,
-                                  bool one, size_t d, const REAL *gain,
-                                  double *ggain, double *gbias)
+                                  bool one, bool based, size_t d,
+                                  const REAL *gain, double *ggain,
+                                  double *gbias)
 {
     size_t i = 0;
     for (; i + 8 <= d; i += 8)
-        FN(group8)(row, rows, one, i, gain, ggain, gbias);
+        FN(group8)(row, rows, one, based, i, gain, ggain, gbias);
     for (; i < d; i++)
         FN(group1)(row, rows, i, gain, ggain, gbias);
 }
 
 /* Rows [r, r + rows) with gradients for all of x, gain and bias. */
 static void FN(norm_bwd_all)(const tb_k_norm *p, const double *stat,
-                             const REAL *gy, REAL *gx, size_t r, size_t rows,
-                             double *ggain, double *gbias)
+                             const REAL *gy, const REAL *base, REAL *gx,
+                             size_t r, size_t rows, double *ggain,
+                             double *gbias)
 {
+    const REAL *gain = p->gain;
     FN(bwd_row) row[FN(GROUP)];
     bool one = true;
     for (size_t q = 0; q < rows; q++) {
@@ -348,38 +369,41 @@ static void FN(norm_bwd_all)(const tb_k_norm *p, const double *stat,
         *b = (FN(bwd_row)){.c = FN(centre_of)(stat + 2 * (r + q)),
                            .x = (const REAL *)p->x + at,
                            .gy = gy + at,
+                           .base = base ? base + at : NULL,
                            .gx = gx + at};
-        b->m = FN(means_of)(p->kind, b->c, p->d, b->x, b->gy, p->gain);
+        b->m = FN(means_of)(p->kind, b->c, p->d, b->x, b->gy, gain);
         one = one && b->c.pre == 1;
     }
-    if (one && rows == FN(GROUP))
-        FN(norm_bwd_group)(row, FN(GROUP), true, p->d, p->gain, ggain, gbias);
-    else
-        FN(norm_bwd_group)(row, rows, false, p->d, p->gain, ggain, gbias);
+    if (one && rows == FN(GROUP) && base)
+        FN(norm_bwd_group)
+    (row, FN(GROUP), true, true, p->d, gain, ggain, gbias);
+    else if (one && rows == FN(GROUP)) FN(norm_bwd_group)(
+        row, FN(GROUP), true, false, p->d, gain, ggain, gbias);
+    else FN(norm_bwd_group)(row, rows, false, base != NULL, p->d, gain, ggain,
+                            gbias);
 }
 
 static void FN(norm_bwd)(const tb_k_norm *p, const double *stat,
-                         const void *gy_, void *gx_, double *ggain,
-                         double *gbias)
+                         const void *gy_, const void *gbase, void *gx_,
+                         double *ggain, double *gbias)
 {
-    const REAL *x = p->x, *gain = p->gain, *gy = gy_;
+    const REAL *x = p->x, *gy = gy_, *base = gbase;
     REAL *gx = gx_;
-    if (gx && gain && ggain && gbias) {
+    if (gx && p->gain && ggain && gbias) {
         for (size_t r = 0; r < p->rows; r += FN(GROUP)) {
             size_t left = p->rows - r;
             FN(norm_bwd_all)
-            (p, stat, gy, gx, r, left < FN(GROUP) ? left : FN(GROUP), ggain,
-             gbias);
+            (p, stat, gy, base, gx, r, left < FN(GROUP) ? left : FN(GROUP),
+             ggain, gbias);
         }
         return;
     }
     for (size_t r = 0; r < p->rows; r++) {
         size_t at = r * p->d;
         FN(centre) c = FN(centre_of)(stat + 2 * r);
-        if (gx && gain)
-            FN(norm_bwd_row)(p->kind, c, p->d, x + at, gain, gy + at, gx + at);
-        else if (gx)
-            FN(norm_bwd_row)(p->kind, c, p->d, x + at, NULL, gy + at, gx + at);
+        if (gx)
+            FN(norm_bwd_one)
+        (p, c, x + at, gy + at, base ? base + at : NULL, gx + at);
         FN(norm_bwd_cols)(c, p->d, x + at, gy + at, ggain, gbias);
     }
 }

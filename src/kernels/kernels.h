@@ -80,9 +80,10 @@ typedef struct tb_kern {
 
     /* stat: f64 [rows,2] = mean, rstd; needed by bwd and tan */
     void (*norm_fwd)(const tb_k_norm *p, void *y, double *stat);
-    /* gx may be NULL; ggain, gbias are f64 [d] or NULL */
+    /* gx = gbase + term, not added to: gbase may be gx, NULL is zero and is not
+     * read. gx may be NULL; ggain, gbias are f64 [d] or NULL, added to. */
     void (*norm_bwd)(const tb_k_norm *p, const double *stat, const void *gy,
-                     void *gx, double *ggain, double *gbias);
+                     const void *gbase, void *gx, double *ggain, double *gbias);
     /* tx, tgain, tbias may be NULL (zero) */
     void (*norm_tan)(const tb_k_norm *p, const double *stat, const void *tx,
                      const void *tgain, const void *tbias, void *ty);

@@ -98,9 +98,9 @@ static void bwd_part(const tb_opcall *c, tb_norm_family family, size_t from,
         return;
     }
     tb_k_norm p = rows_of(c, &f, from, to);
-    c->k->norm_bwd(&p, stat_of(c, from), tb_op_peek(c, c->gout, from * p.d),
-                   tb_op_at(c, c->gin[0], from * p.d),
-                   c->nin > 1 && c->gin[1] ? part : NULL,
+    void *gx = tb_op_at(c, c->gin[0], from * p.d);
+    c->k->norm_bwd(&p, stat_of(c, from), tb_op_peek(c, c->gout, from * p.d), gx,
+                   gx, c->nin > 1 && c->gin[1] ? part : NULL,
                    c->nin > 2 && c->gin[2] ? part + p.d : NULL);
 }
 

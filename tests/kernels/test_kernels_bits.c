@@ -48,7 +48,12 @@ CALL(row_mul, k->row_mul(b->rows, b->d, b->x, b->v, b->y))
 CALL(col_sum, k->col_sum(b->rows, b->d, b->x, b->acc))
 CALL(col_dot, k->col_dot(b->rows, b->d, b->x, b->z, b->acc))
 CALL(norm_fwd, k->norm_fwd(&b->norm, b->y, b->rows_out))
-CALL(norm_bwd, k->norm_bwd(&b->norm, b->stat, b->z, b->y, b->acc, b->acc2))
+CALL(norm_bwd,
+     k->norm_bwd(&b->norm, b->stat, b->z, b->y, b->y, b->acc, b->acc2))
+CALL(norm_bwd_written,
+     k->norm_bwd(&b->norm, b->stat, b->z, NULL, b->y, b->acc, b->acc2))
+CALL(norm_bwd_elsewhere,
+     k->norm_bwd(&b->norm, b->stat, b->z, b->y2, b->y, b->acc, NULL))
 CALL(norm_tan, k->norm_tan(&b->norm, b->stat, b->z, b->v, b->w, b->y))
 CALL(softmax_fwd, k->softmax_fwd(b->rows, b->d, b->d, b->first, 0.125, b->y))
 CALL(softmax_bwd,
@@ -77,10 +82,11 @@ static const struct {
             TB_UNARY_LIST(UNARY)
 #undef UNARY
                 ROWS(row_add) ROWS(row_mul) ROWS(col_sum) ROWS(col_dot)
-                    ROWS(norm_fwd) ROWS(norm_bwd) ROWS(norm_tan)
-                        ROWS(softmax_fwd) ROWS(softmax_bwd) ROWS(xent_fwd)
-                            ROWS(xent_bwd) ROWS(xent_tan) ONE(drop)
-                                ONE(drop_add) ONE(adamw)
+                    ROWS(norm_fwd) ROWS(norm_bwd) ROWS(norm_bwd_written)
+                        ROWS(norm_bwd_elsewhere) ROWS(norm_tan)
+                            ROWS(softmax_fwd) ROWS(softmax_bwd) ROWS(xent_fwd)
+                                ROWS(xent_bwd) ROWS(xent_tan) ONE(drop)
+                                    ONE(drop_add) ONE(adamw)
 #undef ONE
 #undef ROWS
 };

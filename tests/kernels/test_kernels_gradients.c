@@ -104,7 +104,7 @@ static void norm_passes(tb_test *T, tb_norm_kind kind, bool affine)
     k->norm_fwd(&c.p, y, stat);
     k->norm_tan(&c.p, stat, c.tx, affine ? c.tgain : NULL,
                 affine ? c.tbias : NULL, ty);
-    k->norm_bwd(&c.p, stat, g, gx, ggain, gbias);
+    k->norm_bwd(&c.p, stat, g, gx, gx, ggain, gbias);
     double rhs = k->dot(N, gx, c.tx);
     if (affine)
         rhs += k->dot(D, ggain, c.tgain) + k->dot(D, gbias, c.tbias);
@@ -144,7 +144,7 @@ TB_TEST(norm_tangents_add_up)
     TB_NEAR_N(T, sum, all, N, 1e-14);
 }
 
-/* gradients are added to what is there */
+/* gradients are added to what is there, or to what stands elsewhere */
 TB_TEST(norm_gradients_accumulate)
 {
     norm_case c;
@@ -153,14 +153,20 @@ TB_TEST(norm_gradients_accumulate)
     const tb_kern *k = kern(T);
     norm_fill(T, &c, TB_NORM_LAYER, true);
     k->norm_fwd(&c.p, y, stat);
-    k->norm_bwd(&c.p, stat, c.tx, once, g1, NULL);
-    k->norm_bwd(&c.p, stat, c.tx, twice, g2, NULL);
-    k->norm_bwd(&c.p, stat, c.tx, twice, NULL, NULL);
-    k->norm_bwd(&c.p, stat, c.tx, NULL, g2, NULL);
-    k->scale(N, 2, once, once);
+    k->norm_bwd(&c.p, stat, c.tx, once, once, g1, NULL);
+    k->norm_bwd(&c.p, stat, c.tx, twice, twice, g2, NULL);
+    k->norm_bwd(&c.p, stat, c.tx, twice, twice, NULL, NULL);
+    k->norm_bwd(&c.p, stat, c.tx, NULL, NULL, g2, NULL);
     k->scale(D, 2, g1, g1);
-    TB_NEAR_N(T, twice, once, N, 1e-14);
     TB_NEAR_N(T, g2, g1, D, 1e-14);
+    double elsewhere[N], written[N];
+    fill(T, written, N);
+    k->norm_bwd(&c.p, stat, c.tx, once, elsewhere, g1, g2);
+    k->norm_bwd(&c.p, stat, c.tx, NULL, written, g1, g2);
+    TB_SAME(T, elsewhere, twice, sizeof twice);
+    TB_SAME(T, written, once, sizeof once);
+    k->scale(N, 2, once, once);
+    TB_NEAR_N(T, twice, once, N, 1e-14);
 }
 
 /* --- softmax ------------------------------------------------------------ */
