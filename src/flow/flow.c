@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Walks the stack from the top, one sublayer boundary at a time, with three
- * backward passes each: the true gradient, the lane (branches cut, carried
- * from the top), and the lane inside this sublayer only. */
+ * vectors: the true gradient (one pass for a whole block, looked at on its
+ * way), the lane (branches cut, carried from the top), and the lane inside this
+ * sublayer only. */
 #include "flow/walk.h"
 
 enum { FLOW_STREAMS = 32, FLOW_INPUTS = FLOW_STREAMS + 8 };
@@ -11,54 +12,47 @@ static double ratio(double a, double b)
     return b > 0 ? a / b : 0;
 }
 
-static double cosine(const tb_walk *w, const void *a, const void *b)
-{
-    double l = w->k->norm2(w->n, a) * w->k->norm2(w->n, b);
-    return ratio(w->k->dot(w->n, a, b), l);
-}
-
 /* --- one boundary ------------------------------------------------------------
  */
 
-void tb_walk_gains(tb_walk *w, tb_flow_row *row)
+tb_lengths tb_walk_lengths(const tb_walk *w, const void *part,
+                           const void *whole)
 {
-    w->k->sub(w->n, w->total, w->lane, w->tmp);
-    row->lane = ratio(w->k->norm2(w->n, w->lane), w->top);
-    row->total = ratio(w->k->norm2(w->n, w->total), w->top);
-    row->branch = ratio(w->k->norm2(w->n, w->tmp), w->top);
-    row->cos = cosine(w, w->lane, w->tmp);
-    w->nonfinite += w->k->nonfinite(w->n, w->total);
+    return tb_flow_lengths(w->ctx, w->k, w->n, part, whole);
 }
 
-void tb_walk_split(tb_walk *w, double arrived, const void *left,
-                   tb_flow_row *row)
+void tb_walk_gains(tb_walk *w, const void *total, tb_flow_row *row)
 {
-    w->k->sub(w->n, left, w->local, w->tmp);
-    row->local_lane = ratio(w->k->norm2(w->n, w->local), arrived);
-    row->local_branch = ratio(w->k->norm2(w->n, w->tmp), arrived);
-    row->local_cos = cosine(w, w->local, w->tmp);
+    const tb_lengths l = tb_walk_lengths(w, w->lane, total);
+    row->lane = ratio(l.part, w->top);
+    row->total = ratio(l.whole, w->top);
+    row->branch = ratio(l.rest, w->top);
+    row->cos = l.cos;
+    w->arrived = l.whole;
+    w->nonfinite += l.nonfinite;
 }
 
-double tb_walk_spread(const tb_walk *w, const void *x)
+void tb_walk_split(tb_walk *w, const void *left, tb_flow_row *row)
 {
-    double n = (double)w->nx, mean = w->k->sum(w->nx, x) / n;
-    double square = w->k->norm2(w->nx, x);
-    double var = square * square / n - mean * mean;
-    return tb_sqrt(var > 0 ? var : 0);
+    const tb_lengths l = tb_walk_lengths(w, w->local, left);
+    row->local_lane = ratio(l.part, w->arrived);
+    row->local_branch = ratio(l.rest, w->arrived);
+    row->local_cos = l.cos;
 }
 
 static tb_status branch_size(tb_walk *w, const tb_run *run, const tb_graph *g,
                              int lo, int hi, const void *x, double *out)
 {
-    tb_contribution parts[16];
-    int n = tb_graph_contributions(g, lo, hi, parts, (int)TB_LEN(parts));
+    enum { MOST = 16 };
+    tb_contribution parts[MOST];
+    tb_flow_term terms[MOST];
+    int n = tb_graph_contributions(g, lo, hi, parts, MOST);
     if (n < 0)
         return TB_ERR_MEMORY;
-    memset(w->tmp, 0, w->nx * tb_dtype_size(w->m->dtype));
     for (int i = 0; i < n; i++)
-        w->k->axpy(w->nx, parts[i].factor, tb_plan_value(run, parts[i].node),
-                   w->tmp);
-    *out = ratio(w->k->norm2(w->nx, w->tmp), w->k->norm2(w->nx, x));
+        terms[i] =
+            (tb_flow_term){tb_plan_value(run, parts[i].node), parts[i].factor};
+    *out = tb_flow_beside(w->ctx, w->k, w->nx, terms, (size_t)n, x);
     return TB_OK;
 }
 
@@ -91,8 +85,9 @@ tb_status tb_walk_values(tb_walk *w, const tb_run *run, const tb_graph *g,
                          int lo, int hi, const void *in, const void *out,
                          tb_flow_row *row)
 {
-    row->std_x = tb_walk_spread(w, out);
-    w->nonfinite += w->k->nonfinite(w->n, out);
+    const tb_spread x = tb_flow_spread(w->ctx, w->k, w->nx, out);
+    row->std_x = x.std;
+    w->nonfinite += x.nonfinite;
     TB_TRY(tb_walk_tolls(w, run, g, lo, hi, row));
     return branch_size(w, run, g, lo, hi, in, &row->branch_ratio);
 }
@@ -108,22 +103,20 @@ static void pieces(const tb_walk *w, void *vector, void **out)
         out[i] = vector ? (char *)vector + i * bytes : NULL;
 }
 
-static tb_status pull(tb_walk *w, const tb_run *run, int hi, bool cut, void *g,
-                      void *out, void *const *gparams)
+/* A cut pass from boundary s to the one below; of several streams through the
+ * whole block. */
+static tb_status pull_lane(tb_walk *w, const tb_run *run, int s, void *g,
+                           void *out)
 {
     bool one = w->nstreams == 1;
     void *from[FLOW_STREAMS], *gin[FLOW_INPUTS] = {NULL};
-    const void *gout[FLOW_STREAMS];
     pieces(w, g, from);
     pieces(w, out, gin);
-    for (size_t i = 0; i < w->nstreams; i++)
-        gout[i] = from[i];
-    tb_bwd b = {.hi = one ? hi : -1,
-                .lo = one ? hi - 1 : -1,
-                .cut = cut,
-                .gout = gout,
-                .gin = gin,
-                .gparams = gparams};
+    tb_bwd b = {.hi = one ? s : -1,
+                .lo = one ? s - 1 : -1,
+                .cut = true,
+                .gout = (const void *const *)from,
+                .gin = gin};
     return tb_plan_backward(w->ctx, run, &b);
 }
 
@@ -134,19 +127,65 @@ static void swap(void **a, void **b)
     *b = t;
 }
 
+static int input_called(const tb_graph *g, const char *name)
+{
+    for (int i = 0; i < g->ninputs; i++)
+        if (tb_streq(g->nodes[g->inputs[i]].name, name))
+            return i;
+    return -1;
+}
+
+/* Where the gradient of x at boundary s stands after pull_total: on top what
+ * came, at the bottom what goes on; several boundaries may be one node. */
+static void *total_at(const tb_walk *w, const tb_graph *g, int s)
+{
+    if (s == g->nboundaries - 1)
+        return w->total;
+    while (s > 0 && g->boundaries[s].node == g->boundaries[s - 1].node)
+        s--;
+    return s == 0 ? w->next : w->between[s - 1];
+}
+
+/* The true gradient through a whole part: to x, to the weights, to the memory,
+ * and seen at all boundaries on its way. */
+static tb_status pull_total(tb_walk *w, const tb_run *run, size_t p)
+{
+    const tb_graph *g = tb_model_graph(w->m, p);
+    int memory = w->memory ? input_called(g, "memory") : -1;
+    void *from[FLOW_STREAMS], *gin[FLOW_INPUTS] = {NULL};
+    bool adds[FLOW_INPUTS] = {false};
+    pieces(w, w->total, from);
+    pieces(w, w->next, gin);
+    if (memory >= 0) {
+        gin[memory] = w->memory;
+        adds[memory] = true;
+    }
+    tb_bwd b = {.hi = -1,
+                .lo = -1,
+                .gout = (const void *const *)from,
+                .gin = gin,
+                .adds = adds,
+                .seen = w->seen,
+                .gseen = w->between};
+    for (int s = 1; s + 1 < g->nboundaries; s++)
+        w->seen[b.nseen++] = g->boundaries[s].node;
+    tb_walk_want_weights(w, p, &b);
+    TB_TRY(tb_plan_backward(w->ctx, run, &b));
+    tb_walk_measure_weights(w, p);
+    return TB_OK;
+}
+
 /* From boundary s of part p down to s - 1; fills the row of s. */
-static tb_status step_down(tb_walk *w, const tb_run *run, size_t p, int s,
-                           void *const *gparams)
+static tb_status step_down(tb_walk *w, const tb_run *run, size_t p, int s)
 {
     tb_flow_row *row = &w->f->rows[w->k_now];
-    double arrived = w->k->norm2(w->n, w->total);
-    tb_walk_gains(w, row);
-    TB_TRY(pull(w, run, s, true, w->total, w->local, NULL));
-    TB_TRY(pull(w, run, s, true, w->lane, w->next, NULL));
-    swap(&w->lane, &w->next);
-    TB_TRY(pull(w, run, s, false, w->total, w->next, gparams));
-    swap(&w->total, &w->next);
-    tb_walk_split(w, arrived, w->total, row);
+    const tb_graph *g = tb_model_graph(w->m, p);
+    void *total = total_at(w, g, s);
+    tb_walk_gains(w, total, row);
+    TB_TRY(pull_lane(w, run, s, total, w->local));
+    TB_TRY(pull_lane(w, run, s, w->lane, w->spare));
+    swap(&w->lane, &w->spare);
+    tb_walk_split(w, total_at(w, g, s - 1), row);
     row->role = w->stack->role;
     row->k = w->k_now--;
     row->layer = tb_model_layer(w->m, p);
@@ -156,33 +195,6 @@ static tb_status step_down(tb_walk *w, const tb_run *run, size_t p, int s,
 static const char *kept_name(tb_flow_box *box, const char *name)
 {
     return tb_arena_strdup(&box->arena, *name ? name : "block");
-}
-
-static int input_called(const tb_graph *g, const char *name)
-{
-    for (int i = 0; i < g->ninputs; i++)
-        if (tb_streq(g->nodes[g->inputs[i]].name, name))
-            return i;
-    return -1;
-}
-
-/* What a decoder block adds to the memory's gradient: one more pass through
- * all of it, since the steps give back the stream's alone. */
-static tb_status to_memory(tb_walk *w, const tb_run *run, const tb_graph *g)
-{
-    int memory = w->memory ? input_called(g, "memory") : -1;
-    void *from[FLOW_STREAMS], *gin[FLOW_INPUTS] = {NULL};
-    const void *gout[FLOW_STREAMS];
-    bool adds[FLOW_INPUTS] = {false};
-    if (memory < 0)
-        return TB_OK;
-    pieces(w, w->total, from);
-    for (size_t i = 0; i < w->nstreams; i++)
-        gout[i] = from[i];
-    gin[memory] = w->memory;
-    adds[memory] = true;
-    tb_bwd b = {.hi = -1, .lo = -1, .gout = gout, .gin = gin, .adds = adds};
-    return tb_plan_backward(w->ctx, run, &b);
 }
 
 /* x at a boundary: what entered, what leaves, or a value between. */
@@ -197,11 +209,9 @@ static const void *stream_at(const tb_run *run, const tb_graph *g, int s)
 static tb_status layer_down(tb_walk *w, tb_flow_box *box, size_t p)
 {
     const tb_graph *g = tb_model_graph(w->m, p);
-    void *const *gparams =
-        w->grads ? tb_model_gparams(w->m, p, w->grads) : NULL;
     tb_run run;
     TB_TRY(tb_model_run(w->m, p, w->batch, &run));
-    TB_TRY(to_memory(w, &run, g));
+    TB_TRY(pull_total(w, &run, p));
     for (int s = g->nboundaries - 1; s >= 1; s--) {
         tb_flow_row *row = &w->f->rows[w->k_now];
         TB_TRY(tb_walk_values(w, &run, g, s - 1, s, stream_at(&run, g, s - 1),
@@ -209,8 +219,9 @@ static tb_status layer_down(tb_walk *w, tb_flow_box *box, size_t p)
         row->name = kept_name(box, g->boundaries[s].name);
         if (!row->name)
             return TB_ERR_MEMORY;
-        TB_TRY(step_down(w, &run, p, s, gparams));
+        TB_TRY(step_down(w, &run, p, s));
     }
+    swap(&w->total, &w->next);
     return TB_OK;
 }
 
@@ -224,23 +235,20 @@ static tb_status stem_row(tb_walk *w)
                          .toll_max = 1,
                          .local_lane = 1};
     size_t stem = w->layers.first - 1;
-    tb_walk_gains(w, row);
-    row->std_x = tb_walk_spread(w, tb_model_stream(w->m, stem));
-    if (!w->grads)
-        return TB_OK;
     tb_run run;
     void *from[FLOW_STREAMS], *gin[1] = {NULL};
-    const void *gout[FLOW_STREAMS];
+    tb_walk_gains(w, w->total, row);
+    row->std_x =
+        tb_flow_spread(w->ctx, w->k, w->nx, tb_model_stream(w->m, stem)).std;
     pieces(w, w->total, from);
-    for (size_t i = 0; i < w->nstreams; i++)
-        gout[i] = from[i];
-    tb_bwd b = {.hi = -1,
-                .lo = -1,
-                .gout = gout,
-                .gin = gin,
-                .gparams = tb_model_gparams(w->m, stem, w->grads)};
+    tb_bwd b = {
+        .hi = -1, .lo = -1, .gout = (const void *const *)from, .gin = gin};
+    if (!tb_walk_want_weights(w, stem, &b))
+        return TB_OK;
     TB_TRY(tb_model_run(w->m, stem, w->batch, &run));
-    return tb_plan_backward(w->ctx, &run, &b);
+    TB_TRY(tb_plan_backward(w->ctx, &run, &b));
+    tb_walk_measure_weights(w, stem);
+    return TB_OK;
 }
 
 static void toll_products(tb_flow_row *rows, size_t n)
@@ -277,12 +285,11 @@ static tb_status loss_cotangent(tb_walk *w, const tb_run *run)
         if (tb_streq(g->outputs[i].name, "loss"))
             gout[i] = w->m->dtype == TB_F64 ? (const void *)&one64 : &one32;
     pieces(w, w->total, gin);
-    tb_bwd b = {.hi = -1,
-                .lo = -1,
-                .gout = gout,
-                .gin = gin,
-                .gparams = tb_model_gparams(w->m, tail, w->grads)};
-    return tb_plan_backward(w->ctx, run, &b);
+    tb_bwd b = {.hi = -1, .lo = -1, .gout = gout, .gin = gin};
+    tb_walk_want_weights(w, tail, &b);
+    TB_TRY(tb_plan_backward(w->ctx, run, &b));
+    tb_walk_measure_weights(w, tail);
+    return TB_OK;
 }
 
 tb_status tb_walk_final(tb_walk *w, const tb_run *run, size_t part)
@@ -305,7 +312,7 @@ static tb_status start_at_top(tb_walk *w, const tb_flow_spec *spec)
     else
         tb_walk_cotangent(w, spec);
     memcpy(w->lane, w->total, w->n * tb_dtype_size(w->m->dtype));
-    w->top = w->k->norm2(w->n, w->total);
+    w->top = tb_walk_lengths(w, NULL, w->total).whole;
     return TB_OK;
 }
 
@@ -318,66 +325,12 @@ static tb_status start_at_memory(tb_walk *w, size_t part)
     TB_TRY(tb_model_run(w->m, part, w->batch, &run));
     TB_TRY(tb_walk_final(w, &run, part));
     pieces(w, w->total, gin);
-    tb_bwd b = {.hi = -1,
-                .lo = -1,
-                .gout = gout,
-                .gin = gin,
-                .gparams =
-                    w->grads ? tb_model_gparams(w->m, part, w->grads) : NULL};
+    tb_bwd b = {.hi = -1, .lo = -1, .gout = gout, .gin = gin};
+    tb_walk_want_weights(w, part, &b);
     TB_TRY(tb_plan_backward(w->ctx, &run, &b));
+    tb_walk_measure_weights(w, part);
     memcpy(w->lane, w->total, w->n * tb_dtype_size(w->m->dtype));
-    w->top = w->k->norm2(w->n, w->total);
-    return TB_OK;
-}
-
-/* --- weights -------------------------------------------------------------- */
-
-static double element(tb_dtype t, const void *x, size_t i)
-{
-    return t == TB_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
-}
-
-/* In two passes: a constant has a standard deviation of exactly 0. */
-static void weight_spread(const tb_model *m, const tb_view *v,
-                          tb_flow_weight *out)
-{
-    const char *all = m->params;
-    const void *x = all + v->offset * tb_dtype_size(m->dtype);
-    double sum = 0, squares = 0, n = (double)v->count;
-    for (size_t i = 0; i < v->count; i++)
-        sum += element(m->dtype, x, i);
-    out->mean = sum / n;
-    for (size_t i = 0; i < v->count; i++) {
-        double c = element(m->dtype, x, i) - out->mean;
-        squares += c * c;
-    }
-    out->std = tb_sqrt(squares / n);
-}
-
-static tb_status weight_norms(tb_walk *w, tb_flow_box *box)
-{
-    const tb_model *m = w->m;
-    size_t size = tb_dtype_size(m->dtype);
-    w->f->weights =
-        tb_arena_alloc(&box->arena, m->nviews * sizeof *w->f->weights);
-    if (!w->f->weights)
-        return TB_ERR_MEMORY;
-    for (size_t i = 0; i < m->nviews; i++) {
-        const tb_view *v = &m->views[i];
-        if (v->role == TB_ROLE_BUFFER)
-            continue;
-        const void *g = (const char *)w->grads + v->offset * size;
-        tb_flow_weight *out = &w->f->weights[w->f->nweights++];
-        *out = (tb_flow_weight){.name = tb_arena_strdup(&box->arena, v->name),
-                                .layer = v->layer,
-                                .grad_norm = w->k->norm2(v->count, g),
-                                .start = tb_arena_strdup(&box->arena, v->rule)};
-        if (!out->name || !out->start)
-            return TB_ERR_MEMORY;
-        if (w->f->has_spread)
-            weight_spread(m, v, out);
-        w->nonfinite += w->k->nonfinite(v->count, g);
-    }
+    w->top = tb_walk_lengths(w, NULL, w->total).whole;
     return TB_OK;
 }
 
@@ -494,21 +447,40 @@ static tb_status make_rows(tb_flow_box *box, const tb_model *m)
     return f->rows ? TB_OK : TB_ERR_MEMORY;
 }
 
-/* Gradients of weights only where they are those of the loss. */
-static tb_status make_vectors(tb_walk *w, const tb_flow_spec *spec, tb_arena *a)
+/* Room for the gradients between the boundaries of any block. */
+static tb_status make_between(tb_walk *w, tb_arena *a, size_t bytes)
 {
-    void **all[] = {&w->total, &w->lane, &w->next, &w->local, &w->tmp};
+    size_t most = 0;
+    for (size_t p = 0; p < w->m->nparts; p++) {
+        size_t n = (size_t)tb_model_graph(w->m, p)->nboundaries;
+        most = n > most ? n : most;
+    }
+    w->seen = tb_arena_alloc(a, (most + 1) * sizeof *w->seen);
+    w->between = tb_arena_alloc(a, (most + 1) * sizeof *w->between);
+    if (!w->seen || !w->between)
+        return TB_ERR_MEMORY;
+    for (size_t i = 0; i + 2 < most; i++)
+        if (!(w->between[i] = tb_arena_alloc(a, bytes)))
+            return TB_ERR_MEMORY;
+    return TB_OK;
+}
+
+/* Gradients of weights only where they are those of the loss. */
+static tb_status make_vectors(tb_walk *w, tb_flow_box *box,
+                              const tb_flow_spec *spec, tb_arena *a)
+{
+    void **all[] = {&w->total, &w->lane, &w->next, &w->local, &w->spare};
     size_t bytes = w->n * tb_dtype_size(w->m->dtype);
     for (size_t i = 0; i < TB_LEN(all); i++)
         if (!(*all[i] = tb_arena_alloc(a, bytes)))
             return TB_ERR_MEMORY;
+    TB_TRY(make_between(w, a, bytes));
     if (w->m->sizes.s.stack == TB_STACKS_BOTH &&
         !(w->memory = tb_arena_alloc(a, w->nx * tb_dtype_size(w->m->dtype))))
         return TB_ERR_MEMORY;
     if (spec->cotangent != TB_COTANGENT_LOSS)
         return TB_OK;
-    w->grads = tb_arena_alloc(a, w->m->nelements * tb_dtype_size(w->m->dtype));
-    return w->grads ? TB_OK : TB_ERR_MEMORY;
+    return tb_walk_make_weights(w, box, a);
 }
 
 /* The stack that ends in part `end`: its layers, and lengths of its vectors. */
@@ -558,10 +530,7 @@ static tb_status run_walk(tb_walk *w, tb_flow_box *box,
         toll_products(f->rows + f->stacks[i].first, f->stacks[i].nrows);
         nonfinite[i] = w->nonfinite;
     }
-    w->nonfinite = 0;
-    if (w->grads)
-        TB_TRY(weight_norms(w, box));
-    nonfinite[n - 1] += w->nonfinite;
+    nonfinite[n - 1] += tb_walk_weights_nonfinite(w);
     return TB_OK;
 }
 
@@ -618,7 +587,7 @@ static tb_status measure(tb_model *m, const tb_flow_spec *spec,
     TB_TRY(tb_model_bind(m, B, m->sizes.s.context, TB_PASS_BWD | TB_PASS_KEEP));
     TB_TRY(make_batch(m, spec, scratch, &batch));
     TB_TRY(make_rows(box, m));
-    TB_TRY(make_vectors(&w, spec, scratch));
+    TB_TRY(make_vectors(&w, box, spec, scratch));
     TB_TRY(run_walk(&w, box, spec, scratch, nonfinite));
     if (spec->spectrum)
         TB_TRY(tb_flow_spectrum(m, &batch, box));

@@ -70,7 +70,6 @@ static tb_status pull(tb_history *h, const tb_run *run, size_t p, ledger *l,
 {
     const tb_model *m = h->w->m;
     const tb_graph *g = tb_model_graph(m, p);
-    bool params = !cut && h->w->grads;
     for (int o = 0; o < g->noutputs; o++) {
         size_t v = tb_model_out_value(m, p, (size_t)o);
         h->gout[o] = v == m->loss ? one(h) : l->has[v] ? l->at[v] : NULL;
@@ -88,11 +87,15 @@ static tb_status pull(tb_history *h, const tb_run *run, size_t p, ledger *l,
                 .gout = h->gout,
                 .gin = h->gin,
                 .adds = h->adds,
-                .gparams =
-                    params ? tb_model_gparams(h->w->m, p, h->w->grads) : NULL,
-                .seen = g->outputs[0].node,
-                .gseen = seen};
-    return tb_plan_backward(h->w->ctx, run, &b);
+                .nseen = 1,
+                .seen = &g->outputs[0].node,
+                .gseen = &seen};
+    if (!cut)
+        tb_walk_want_weights(h->w, p, &b);
+    TB_TRY(tb_plan_backward(h->w->ctx, run, &b));
+    if (!cut)
+        tb_walk_measure_weights(h->w, p);
+    return TB_OK;
 }
 
 /* x may leave as it came: then its value's own gradient is all there is. */
@@ -135,7 +138,7 @@ static tb_status split(tb_history *h, const tb_run *run, const tb_graph *g,
     b.cut = true;
     gin[0] = w->local;
     TB_TRY(tb_plan_backward(w->ctx, run, &b));
-    tb_walk_split(w, w->k->norm2(w->n, w->total), w->next, row);
+    tb_walk_split(w, w->next, row);
     return TB_OK;
 }
 
@@ -163,8 +166,8 @@ static tb_status layer_down(tb_history *h, size_t p)
         return TB_ERR_MEMORY;
     TB_TRY(pull_both(h, &run, p));
     if (w->k_now == top)
-        w->top = w->k->norm2(w->n, w->total);
-    tb_walk_gains(w, row);
+        w->top = tb_walk_lengths(w, NULL, w->total).whole;
+    tb_walk_gains(w, w->total, row);
     TB_TRY(split(h, &run, g, row));
     row->role = w->stack->role;
     row->k = w->k_now--;
@@ -186,8 +189,8 @@ static tb_status stem_down(tb_history *h)
                          .local_lane = 1};
     TB_TRY(tb_model_run(w->m, stem, w->batch, &run));
     TB_TRY(pull_both(h, &run, stem));
-    tb_walk_gains(w, row);
-    row->std_x = tb_walk_spread(w, run.outputs[0]);
+    tb_walk_gains(w, w->total, row);
+    row->std_x = tb_flow_spread(w->ctx, w->k, w->nx, run.outputs[0]).std;
     return TB_OK;
 }
 

@@ -6,6 +6,44 @@
 
 #include "flow/flow_model.h"
 
+/* --- lengths (lengths.c): one parallel pass over memory each ------------- */
+
+/** Of a vector, of a part of it, and of the rest, their difference. */
+typedef struct tb_lengths {
+    double whole, part, rest;
+    double cos;       /* angle of part and rest; 0 if one is zero */
+    size_t nonfinite; /* numbers in whole */
+} tb_lengths;
+/** tb_flow_lengths - part may be NULL: only whole and nonfinite. */
+tb_lengths tb_flow_lengths(const tb_ctx *ctx, const tb_kern *k, size_t n,
+                           const void *part, const void *whole);
+
+typedef struct tb_spread {
+    double mean, std;
+    size_t nonfinite;
+} tb_spread;
+/** tb_flow_spread - of all elements. */
+tb_spread tb_flow_spread(const tb_ctx *ctx, const tb_kern *k, size_t n,
+                         const void *x);
+/** tb_flow_moments - the same in two passes: a constant has a standard
+ * deviation of exactly 0. */
+tb_spread tb_flow_moments(const tb_ctx *ctx, const tb_kern *k, size_t n,
+                          const void *x);
+
+typedef struct tb_flow_term {
+    const void *x;
+    double factor;
+} tb_flow_term;
+/** tb_flow_beside - length of the sum of the terms over that of x. */
+double tb_flow_beside(const tb_ctx *ctx, const tb_kern *k, size_t n,
+                      const tb_flow_term *term, size_t nterms, const void *x);
+
+/* --- the walk --------------------------------------------------------------
+ */
+
+/** Gradients of weights on the way down (weights.c). */
+typedef struct tb_flow_weights tb_flow_weights;
+
 /** State of one measurement. Vectors are [streams, B, T, d] in the model's
  * dtype; with several streams the walk goes down a whole block at a time,
  * because only there do all of them meet. With lists a vector is x alone. */
@@ -21,27 +59,31 @@ typedef struct tb_walk {
     tb_layers layers;     /* of the stack being walked */
     tb_flow_stack *stack; /* the same */
     void *total, *lane;   /* at the boundary reached so far */
-    void *next, *local, *tmp;
-    void *memory;     /* gradient of the encoder's output so far, or NULL */
-    void *grads;      /* of the parameters, or NULL */
-    double top;       /* |g_K| */
-    size_t nonfinite; /* in this stack */
+    void *next, *local, *spare;
+    void **between; /* the true gradient at boundaries inside a block, */
+    int *seen;      /* and their nodes */
+    void *memory;   /* gradient of the encoder's output so far, or NULL */
+    tb_flow_weights *weights; /* NULL: not of the loss */
+    double top;               /* |g_K| */
+    double arrived;           /* length of the true gradient at this row */
+    size_t nonfinite;         /* in this stack */
     size_t k_now;
 } tb_walk;
 
 /** tb_walk_has_lists - does any stack of the model carry lists? */
 bool tb_walk_has_lists(const tb_model *m);
 
-/** tb_walk_spread - standard deviation over all elements of x. */
-double tb_walk_spread(const tb_walk *w, const void *x);
+/** tb_walk_lengths - of vectors of this walk. */
+tb_lengths tb_walk_lengths(const tb_walk *w, const void *part,
+                           const void *whole);
 
-/** tb_walk_gains - lengths of total, lane and their difference into a row. */
-void tb_walk_gains(tb_walk *w, tb_flow_row *row);
+/** tb_walk_gains - lengths of `total`, the lane and their difference into a
+ * row. */
+void tb_walk_gains(tb_walk *w, const void *total, tb_flow_row *row);
 
-/** tb_walk_split - the same inside a sublayer: `arrived` is the length of the
- * gradient that came to it, `left` what it became, w->local its lane part. */
-void tb_walk_split(tb_walk *w, double arrived, const void *left,
-                   tb_flow_row *row);
+/** tb_walk_split - the same inside a sublayer, after the gains of its row:
+ * `left` is what the gradient became, w->local its lane part. */
+void tb_walk_split(tb_walk *w, const void *left, tb_flow_row *row);
 
 /** tb_walk_tolls - of the norms on the lane from boundary lo to hi. */
 tb_status tb_walk_tolls(tb_walk *w, const tb_run *run, const tb_graph *g,
@@ -58,6 +100,17 @@ tb_status tb_walk_final(tb_walk *w, const tb_run *run, size_t part);
 
 /** tb_walk_cotangent - the vector that spec asks for, into w->total. */
 void tb_walk_cotangent(tb_walk *w, const tb_flow_spec *spec);
+
+/** tb_walk_make_weights - a row for every weight, its mean and standard
+ * deviation where they are asked for, and room for gradients. */
+tb_status tb_walk_make_weights(tb_walk *w, tb_flow_box *box, tb_arena *a);
+/** tb_walk_want_weights - those of part p into a whole backward pass; false if
+ * none are wanted. Parts come from the last to the first, each once. */
+bool tb_walk_want_weights(tb_walk *w, size_t p, tb_bwd *b);
+/** tb_walk_measure_weights - after it: lengths of what is complete. */
+void tb_walk_measure_weights(tb_walk *w, size_t p);
+/** tb_walk_weights_nonfinite - numbers in gradients measured so far. */
+size_t tb_walk_weights_nonfinite(const tb_walk *w);
 
 /** The walk of a model with lists; everything of it lives in an arena. */
 typedef struct tb_history tb_history;

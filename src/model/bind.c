@@ -238,10 +238,21 @@ static tb_status place_and_wire(tb_model *m, tb_bound *b)
     return TB_OK;
 }
 
+static bool fits(const tb_bound *b, size_t batch, size_t time, size_t source,
+                 unsigned passes)
+{
+    return b && b->batch == batch && b->time[TB_TIME_TARGET] == time &&
+           b->time[TB_TIME_SOURCE] == source && b->passes == passes;
+}
+
 tb_status tb_model_bind_source(tb_model *m, size_t batch, size_t time,
                                size_t source, unsigned passes)
 {
     tb_bound *b;
+    if (fits(m->bound, batch, time, source, passes)) {
+        m->bound->ran = false;
+        return TB_OK;
+    }
     TB_TRY(prepare(m, batch, time, source, passes, &b));
     tb_bound_destroy(m->ctx, m->bound); /* first: both need not fit */
     m->bound = NULL;

@@ -145,9 +145,9 @@ size_t tb_model_out_value(const tb_model *m, size_t p, size_t o);
 size_t tb_model_value_count(const tb_model *m, size_t v);
 
 /** tb_model_bind - plans and activation buffers for batch x time and passes;
- * replaces an earlier binding. All buffers are one allocation; forward and
- * backward allocate nothing. Without passes nothing is kept from layer to
- * layer. TB_ERR_ARG if time is longer than the context. */
+ * replaces an earlier binding, or keeps one that fits. All buffers are one
+ * allocation; forward and backward allocate nothing. Without passes nothing is
+ * kept from layer to layer. TB_ERR_ARG if time is longer than the context. */
 tb_status tb_model_bind(tb_model *m, size_t batch, size_t time,
                         unsigned passes);
 /** tb_model_bind_source - the same where the encoder's rows have `source`

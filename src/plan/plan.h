@@ -69,8 +69,10 @@ typedef struct tb_bwd {
     const bool *adds;     /* per input (whole graph): gin is added to; NULL:
                              none is */
     void *const *gparams; /* per param, added to; NULL or NULL entry */
-    int seen;             /* a node that computes, whose gradient is wanted: */
-    void *gseen;          /* here, overwritten; NULL: none is */
+    const bool *fresh;    /* per param: gparams is overwritten; NULL: none is */
+    size_t nseen;         /* nodes that compute, whose gradients are wanted */
+    const int *seen;      /* too; */
+    void *const *gseen;   /* here, overwritten; a NULL entry: not wanted */
 } tb_bwd;
 
 /** tb_plan_backward - needs TB_PASS_BWD and a forward with the same run.

@@ -95,19 +95,26 @@ static bool passes_back(const pass *a, const tb_op *op)
            !(a->b->cut && op->lane == TB_LANE_CUT);
 }
 
-/* The caller's buffer for a leaf, for where a piece ends, or for the node to be
+/* The caller's buffer for what a node that computes gets. */
+static void *seen_buffer(const pass *a, int node)
+{
+    for (size_t i = 0; i < a->b->nseen; i++)
+        if (node == a->b->seen[i])
+            return a->b->gseen[i];
+    return NULL;
+}
+
+/* The caller's buffer for a leaf, for where a piece ends, or for a node to be
  * seen. */
 static void *wanted_buffer(const pass *a, int node)
 {
     const tb_step *s = &a->p->steps[node];
     if (s->call.out_shape.kind == TB_SHAPE_TOKENS)
         return NULL;
-    if (a->b->gseen && node == a->b->seen && !tb_plan_leaf(a->p, node))
-        return a->b->gseen;
     if (node == a->lo)
         return a->b->gin ? a->b->gin[0] : NULL;
     if (!tb_plan_leaf(a->p, node))
-        return NULL;
+        return seen_buffer(a, node);
     if (s->place == TB_PLACE_PARAM)
         return a->b->gparams ? a->b->gparams[s->slot] : NULL;
     return a->lo < 0 && a->b->gin ? a->b->gin[s->slot] : NULL;
@@ -120,7 +127,7 @@ static bool counts_already(const pass *a, int node)
     if (node == a->lo || !tb_plan_leaf(a->p, node))
         return false;
     if (s->place == TB_PLACE_PARAM)
-        return true;
+        return !a->b->fresh || !a->b->fresh[s->slot];
     return a->lo < 0 && a->b->adds && a->b->adds[s->slot];
 }
 

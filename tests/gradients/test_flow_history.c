@@ -197,8 +197,10 @@ static double top_of(tb_test *T, rig *r)
                 gout[o] = in[i];
     }
     b.gin = NULL;
-    b.seen = h->outputs[0].node;
-    b.gseen = seen;
+    void *const look[] = {seen};
+    b.nseen = 1;
+    b.seen = &h->outputs[0].node;
+    b.gseen = look;
     if (s == TB_OK)
         s = tb_model_run(r->m, last, &r->batch, &run);
     if (s == TB_OK)

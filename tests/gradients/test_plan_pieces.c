@@ -82,6 +82,62 @@ TB_TEST(two_pieces_at_once)
     rig_free(&r);
 }
 
+/* One pass through the whole shows what the pieces find at their ends. */
+TB_TEST(boundaries_are_seen_on_the_way)
+{
+    void (*const make[])(hand *) = {hand_pre, hand_post};
+    for (size_t m = 0; m < TB_LEN(make); m++) {
+        hand h;
+        rig r;
+        double g[N], seen[N];
+        void *const look[] = {seen};
+        if (!ready(&r, T, &h, make[m], TB_PASS_BWD))
+            return;
+        TB_CHECK(T, r.g->nboundaries == 3);
+        TB_OKAY(T, rig_backward(&r, 2, 1, false, r.gout[0], g, false));
+        rig_dirty(&r, false);
+        const tb_bwd b = {.hi = -1,
+                          .lo = -1,
+                          .gout = (const void *const *)r.gout,
+                          .gin = r.gin,
+                          .nseen = 1,
+                          .seen = &r.g->boundaries[1].node,
+                          .gseen = look};
+        TB_OKAY(T, tb_plan_backward(T->ctx, &r.run, &b));
+        TB_SAME(T, seen, g, sizeof(g));
+        TB_OKAY(T, rig_backward(&r, 1, 0, false, seen, g, false));
+        TB_SAME(T, g, r.gin[0], sizeof(g));
+        rig_free(&r);
+    }
+}
+
+/* Fresh gradients overwrite what stood there, the others add to it. */
+TB_TEST(parameters_may_start_afresh)
+{
+    hand h;
+    rig r;
+    double once[HAND_SLOTS * 2][2 * N];
+    bool fresh[HAND_SLOTS * 2] = {false};
+    if (!ready(&r, T, &h, hand_pre, TB_PASS_BWD))
+        return;
+    tb_bwd b = {.hi = -1,
+                .lo = -1,
+                .gout = (const void *const *)r.gout,
+                .gparams = r.gparams,
+                .fresh = fresh};
+    TB_OKAY(T, tb_plan_backward(T->ctx, &r.run, &b));
+    for (int i = 0; i < h.g.nparams; i++) {
+        memcpy(once[i], r.gparams[i], rig_bytes(&r, h.params[i].node));
+        fresh[i] = i % 2 == 0;
+    }
+    TB_OKAY(T, tb_plan_backward(T->ctx, &r.run, &b));
+    for (int i = 0; i < h.g.nparams; i++)
+        for (size_t j = 0; j < rig_count(&r, h.params[i].node); j++)
+            TB_NEAR(T, ((double *)r.gparams[i])[j],
+                    once[i][j] * (fresh[i] ? 1 : 2), 1e-15);
+    rig_free(&r);
+}
+
 TB_TEST(a_piece_may_want_parameters_only)
 {
     hand h;
