@@ -92,7 +92,7 @@ static tb_status train_run(comparison *c, size_t i)
     compare_run *r = &c->runs[i];
     tb_train_spec t = c->spec;
     watcher w = {.run = r};
-    tb_train_observer obs = {NULL, on_step, NULL, &w, on_ended};
+    tb_train_observer obs = {.step = on_step, .user = &w, .ended = on_ended};
     char label[120];
     snprintf(label, sizeof label, "%zu/%zu %.40s N=%zu %s", i + 1, c->nruns,
              r->name, r->depth, r->warmup ? "warm-up" : "no warm-up");
@@ -159,7 +159,7 @@ static tb_status seconds_per_step(comparison *c, size_t depth, double *out)
     for (size_t b = 0; b < c->nblocks; b++) {
         tb_train_spec t = c->spec;
         stopwatch w = {0, 0};
-        tb_train_observer obs = {NULL, on_timed_step, NULL, &w, NULL};
+        tb_train_observer obs = {.step = on_timed_step, .user = &w};
         tb_train_result r;
         t.settings.depth = depth;
         t.steps = 20;

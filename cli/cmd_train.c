@@ -4,6 +4,7 @@
 #include "progress.h"
 #include "train_layers.h"
 #include "train_opts.h"
+#include "train_profile.h"
 
 #include <errno.h>
 #include <math.h>
@@ -36,6 +37,7 @@ typedef struct printer {
     progress bar;
     bool json, groups_shown;
     run_layers layers;
+    run_profile profile;
     int failed; /* errno of the first line that could not be written */
     tb_ctx *ctx;
 } printer;
@@ -162,6 +164,7 @@ static void done_json(printer *p, const tb_train_result *r, const char *out)
     tb_json_number(j, "tokens_per_s", r->tokens_per_s);
     tb_json_string(j, "out", out);
     ending_json(r, &p->layers, j);
+    profile_json(&p->profile, j);
     if (r->end == TB_TRAIN_DIVERGED) {
         tb_json_int(j, "diverged_at", (int64_t)r->bad_step);
         tb_json_string(j, "where", r->bad_where);
@@ -177,6 +180,13 @@ static void on_ended(void *user, size_t step, const tb_train_layer *rows,
 {
     printer *p = user;
     layers_keep(&p->layers, step, rows, n);
+}
+
+static void on_profiled(void *user, const tb_train_profile *times)
+{
+    printer *p = user;
+    p->profile.there = true;
+    p->profile.times = *times;
 }
 
 /* Also of a run that diverged: where its gradient was longest. */
@@ -211,11 +221,17 @@ static int run(tb_ctx *ctx, const tb_block *b, const tb_train_spec *spec,
                printer *p)
 {
     tb_train_result r = {.val_loss = (double)NAN};
-    tb_train_observer obs = {on_begin, on_step, NULL, p, on_ended};
+    tb_train_observer obs = {
+        .begin = on_begin, .step = on_step, .user = p, .ended = on_ended};
+    if (p->profile.wanted)
+        obs.profiled = on_profiled;
     progress_begin(&p->bar, "train", false);
     tb_status s = tb_train(ctx, b, spec, &obs, &r);
     progress_end(&p->bar);
     bool ended = s == TB_OK || s == TB_ERR_DIVERGED || s == TB_INTERRUPTED;
+    p->profile.there = p->profile.there && s == TB_OK && !p->failed;
+    if (s == TB_OK)
+        s = profile_measure(ctx, &p->profile);
     if (ended && p->json && !p->failed)
         done_json(p, &r, spec->out);
     if (ended && !p->json && !p->failed)
@@ -230,7 +246,9 @@ static int run(tb_ctx *ctx, const tb_block *b, const tb_train_spec *spec,
         return die(ctx, s);
     if (!p->json)
         done_text(&r, spec->out);
-    return finish(0);
+    if (!p->json)
+        s = profile_text(ctx, &p->profile);
+    return s == TB_OK ? finish(0) : die(ctx, s);
 }
 
 /* What must be said; two files that are aligned by lines mean a stack. */
@@ -288,6 +306,8 @@ int cmd_train(tb_ctx *ctx, int argc, char **argv)
          "updates between saves (default 500)", 0, 0},
         {"seed", OPT_SEED, &t.seed, "S", "seed (default 1)", 0, 0},
         {"exact", OPT_FLAG, &exact, NULL, "our own matrix products only", 0, 0},
+        {"profile", OPT_FLAG, &p.profile.wanted, NULL,
+         "say at the end where the time went", 0, 0},
         {"json", OPT_FLAG, &p.json, NULL, "print JSON lines", 0, 0},
         OPT_END,
     };

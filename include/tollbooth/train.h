@@ -115,6 +115,25 @@ typedef struct tb_train_layer {
     double grad_norm;
 } tb_train_layer;
 
+/** A part of an update: mean seconds, and what it multiplies or moves; 0 where
+ * that says nothing. Bytes are those each operation by itself reads and writes,
+ * so operations that go through memory together may be faster than a stream. */
+typedef struct tb_train_part {
+    const char *name;
+    double seconds, flops, bytes;
+} tb_train_part;
+
+enum { TB_TRAIN_PARTS = 8 };
+
+/** Where the time of the updates went; the first one is not among them if there
+ * is another. */
+typedef struct tb_train_profile {
+    size_t updates;
+    double seconds; /* of a mean update */
+    size_t nparts;
+    tb_train_part parts[TB_TRAIN_PARTS]; /* together all of it */
+} tb_train_profile;
+
 /** Each may be NULL. */
 typedef struct tb_train_observer {
     void (*begin)(void *user, const char *json); /* header line: settings,
@@ -127,6 +146,9 @@ typedef struct tb_train_observer {
      */
     void (*ended)(void *user, size_t step, const tb_train_layer *rows,
                   size_t n);
+    /* once, after the last update, also of a run that diverged or was
+       interrupted; NULL: no clock runs inside of updates */
+    void (*profiled)(void *user, const tb_train_profile *p);
 } tb_train_observer;
 
 typedef enum tb_train_end {

@@ -59,9 +59,10 @@ typedef struct tb_model {
     struct tb_value *values; /* in the order they are made */
     size_t logits, loss;     /* values */
     struct tb_bound *bound;  /* plans and buffers; NULL before tb_model_bind */
-    struct tb_start *starts; /* [nviews]: how each view starts */
-    tb_after *after;         /* [nviews]: what it keeps to */
-    size_t *index;           /* hash table of the view names */
+    struct tb_profile *profile; /* of every run; NULL: none */
+    struct tb_start *starts;    /* [nviews]: how each view starts */
+    tb_after *after;            /* [nviews]: what it keeps to */
+    size_t *index;              /* hash table of the view names */
     size_t nindex;
 } tb_model;
 

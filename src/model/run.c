@@ -86,6 +86,7 @@ tb_status tb_model_run(tb_model *m, size_t p, const tb_batch *batch,
     const tb_bound *b = m->bound;
     set_data(m, p, batch);
     *out = (tb_run){.plan = b->plans[part->kind],
+                    .profile = m->profile,
                     .saved = b->io[p].saved,
                     .work = b->work,
                     .inputs = b->io[p].inputs,

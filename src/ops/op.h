@@ -77,6 +77,16 @@ typedef enum tb_jac {
     TB_JAC_ZERO    /* stop: constant to tangent and symbolic Jacobian */
 } tb_jac;
 
+/** What an op's time is spent on, for profiles; a norm is known by its lane. */
+typedef enum tb_work {
+    TB_WORK_ELEMENT, /* goes through memory, little to compute */
+    TB_WORK_PRODUCT,
+    TB_WORK_ATTENTION,
+    TB_WORK_NORM,
+    TB_WORK_LOSS,
+    TB_WORKS
+} tb_work;
+
 /** Bits of `needs`, `data` and `state`: inputs; of `needs` alone: the output.
  */
 #define TB_NEED_IN(i) (1u << (i))
@@ -127,6 +137,7 @@ typedef struct tb_op {
      * A NULL check: the op has a value for everything */
     const char *(*check)(const tb_opcall *c, size_t *row);
     double (*flops)(const tb_opcall *c); /* forward; NULL: element-wise */
+    tb_work work;
 } tb_op;
 
 /** Attributes, by op. Layer constants (N l k d) are already folded. */

@@ -129,4 +129,5 @@ const tb_op tb_op_linear = {
     .bwd = bwd,
     .tan = tan_,
     .flops = flops,
+    .work = TB_WORK_PRODUCT,
 };

@@ -282,4 +282,5 @@ const tb_op tb_op_mha = {
     .tan = tan_,
     .check = check,
     .flops = flops,
+    .work = TB_WORK_ATTENTION,
 };

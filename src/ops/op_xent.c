@@ -219,4 +219,5 @@ const tb_op tb_op_xent = {
     .bwd = bwd,
     .tan = tan_,
     .check = check,
+    .work = TB_WORK_LOSS,
 };

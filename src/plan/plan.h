@@ -44,8 +44,9 @@ double tb_plan_flops(const tb_plan *p);
  * tangent: a value that is an output is read where the caller has it. */
 typedef struct tb_run {
     const tb_plan *plan;
-    void *saved; /* tb_plan_saved_bytes, 64-byte aligned */
-    void *work;  /* tb_plan_work_bytes, 64-byte aligned */
+    struct tb_profile *profile; /* where time goes is counted; NULL: not */
+    void *saved;                /* tb_plan_saved_bytes, 64-byte aligned */
+    void *work;                 /* tb_plan_work_bytes, 64-byte aligned */
     const void *const *inputs;
     void *const *outputs; /* NULL entry: kept inside */
     const void *const *params;

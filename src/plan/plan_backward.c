@@ -190,7 +190,9 @@ static void back_node(const pass *a, int node)
     tb_plan_call(a->ctx, a->r, node, false, &c);
     c.gout = gout;
     memcpy(c.gin, gin, sizeof(c.gin));
+    double start = tb_profile_now(a->r->profile);
     n->op->bwd(&c);
+    tb_profile_count(a->r->profile, n->op, &c, true, start);
 }
 
 /* No path leads there: zero. */

@@ -5,6 +5,7 @@
 #define TB_PLAN_PLAN_PARTS_H
 
 #include "plan/plan.h"
+#include "plan/plan_profile.h"
 
 /** Where the value of a node stands. */
 typedef enum tb_place {

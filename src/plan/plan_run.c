@@ -94,7 +94,9 @@ static tb_status run_node(tb_ctx *ctx, const tb_run *r, int node)
     if (tb_plan_leaf(r->plan, node) || op->alias)
         return TB_OK;
     tb_plan_call(ctx, r, node, true, &c);
+    double start = tb_profile_now(r->profile);
     op->fwd(&c);
+    tb_profile_count(r->profile, op, &c, false, start);
     return check_value(ctx, r, op, &c);
 }
 

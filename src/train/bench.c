@@ -172,7 +172,8 @@ tb_status tb_bench_run(tb_ctx *ctx, const tb_bench *spec, tb_bench_machine *m,
 {
     bench b = {.ctx = ctx, .spec = spec, .n = TB_BENCH_PROBES + spec->n};
     *m = (tb_bench_machine){0};
-    memset(out, 0, spec->n * sizeof *out);
+    if (spec->n > 0)
+        memset(out, 0, spec->n * sizeof *out);
     for (size_t i = 0; i < spec->n; i++)
         TB_TRY(tb_bench_check(ctx, spec->names[i]));
     tb_status s = open_all(&b);

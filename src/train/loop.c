@@ -3,6 +3,7 @@
  * Nothing is written to a weight before its step is known to be sound. */
 #include <time.h>
 
+#include "train/timing.h"
 #include "train/trainer.h"
 
 enum { RECENT = 16 }; /* updates behind tokens_per_s */
@@ -22,6 +23,7 @@ typedef struct loop {
     double tokens[RECENT];  /* in them, padding left out */
     size_t done;            /* updates of this call */
     double spent, read;     /* seconds in them, tokens */
+    tb_timing timing;
 } loop;
 
 static double now(void)
@@ -135,6 +137,7 @@ static tb_status learn(loop *l)
     const tb_adam adam = adam_of(s);
     tb_feed_batch(t->feed, s->seed, step, 0, s->batch, &t->rows);
     l->step.targets = tb_rows_targets(t->feed, &t->rows, s->batch);
+    tb_timing_lap(&l->timing, &l->timing.data);
     if (!l->step.targets)
         return without_targets(l);
     tb_model_step(t->model, step);
@@ -142,6 +145,7 @@ static tb_status learn(loop *l)
     TB_TRY(check_loss(l));
     TB_TRY(tb_model_backward(t->model, &b, t->optimizer->grads));
     l->measured = step;
+    tb_timing_lap(&l->timing, &l->timing.other);
     tb_status status =
         tb_optimizer_step(t->optimizer, &adam, step, l->step.lr, &l->update);
     l->step.grad_norm = l->update.grad_norm;
@@ -149,6 +153,7 @@ static tb_status learn(loop *l)
         tb_model_after(t->model);
         status = tb_model_update(t->model, &b);
     }
+    tb_timing_lap(&l->timing, &l->timing.optimizer);
     if (status == TB_OK)
         return check_statistics(l);
     return status == TB_ERR_NONFINITE ? bad_update(l) : status;
@@ -198,7 +203,9 @@ static tb_status one_step(loop *l)
     l->update = (tb_update){0};
     l->step.lr =
         tb_learning_rate(s->schedule, s->lr, s->warmup, s->steps, l->step.step);
+    tb_timing_start(&l->timing);
     tb_status status = learn(l);
+    tb_timing_stop(&l->timing);
     count_time(l, now() - start);
     report_update(l);
     if (status != TB_OK)
@@ -337,12 +344,23 @@ static tb_status tell_layers(const loop *l)
     return TB_OK;
 }
 
+static void tell_profile(const loop *l)
+{
+    tb_train_profile p;
+    if (!l->timing.model || !l->done)
+        return;
+    tb_timing_give(&l->timing, &p);
+    l->obs->profiled(l->obs->user, &p);
+}
+
 tb_status tb_trainer_run(tb_trainer *t, const tb_train_observer *obs,
                          tb_train_result *result)
 {
     loop l = {.t = t, .obs = obs, .r = result};
+    tb_timing_open(&l.timing, obs && obs->profiled ? t->model : NULL);
     tb_status s = run(&l);
     fill_result(&l, result);
+    tell_profile(&l);
     if (s == TB_OK || s == TB_ERR_DIVERGED) {
         tb_status told = tell_layers(&l);
         s = s == TB_OK ? told : s;

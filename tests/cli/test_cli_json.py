@@ -173,7 +173,8 @@ def json_train(t):
     t.write("labels.tsv", "a\tfirst\nb\tsecond\n")
     line = ("train", "pre-ln", "--text", "book.txt", "--depth", "1", "--json",
             *TINY)
-    runs = [t.run(*line, "--steps", "4", "--val-every", "2", "--out", "run").lines(),
+    runs = [t.run(*line, "--steps", "4", "--val-every", "2", "--out", "run",
+                  "--profile").lines(),
             t.run(*line, "--steps", "3", "--lr", "1e28", "--init",
                   "*: normal(0.02)", rc=4).lines(),
             t.run("train", "pre-ln", "--source", "book.txt", "--target",

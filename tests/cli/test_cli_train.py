@@ -383,6 +383,40 @@ def train_diverges(t):
     t.has(r.err, "no checkpoint was saved")
 
 
+@test
+def train_profile(t):
+    """Parts together are an update; weights are those of a run without."""
+    book(t)
+    line = ["pre-ln", "--text", "book.txt", *TINY, "--steps", "4"]
+    train(t, *line, "--out", "a")
+    done = train(t, *line, "--out", "b", "--profile", "--json").lines()[-1]
+    same_run(t, "a", "b")
+    p = done["profile"]
+    parts = {part["part"]: part for part in p["parts"]}
+    t.eq(list(parts), ["products", "attention", "norms", "element-wise", "loss",
+                       "optimizer", "data", "rest"])
+    t.eq(p["updates"], 3)
+    t.near(sum(part["share"] for part in p["parts"]), 1, 1e-9)
+    t.near(sum(part["seconds"] for part in p["parts"]), p["seconds"], 1e-9)
+    for name in ("products", "attention", "norms", "loss", "optimizer", "rest"):
+        t.ok(parts[name]["seconds"] > 0, parts[name])
+    # linears of two blocks and the head: 2 in and out each, three passes
+    tokens, d = 4 * 16, 16
+    head = train(t, *line, "--json").lines()[0]
+    vocab = head["settings"]["vocab"]
+    flops = 3 * 2 * tokens * (2 * 12 * d * d + d * vocab)
+    each = parts["products"]
+    t.near(each["gflops"] * 1e9 * each["seconds"] / flops, 1, 1e-6)
+    t.near(each["share_of_peak"] * p["peak_gflops"] / each["gflops"], 1, 1e-9)
+    t.ok("gbps" in parts["norms"] and "gflops" not in parts["norms"])
+    text = train(t, *line, "--profile", env={"COLUMNS": "100"}).out
+    t.has(text, "a mean update of 3", "of peak", "products", "rest")
+    one = train(t, *line[:-1], "1", "--profile", "--json").lines()[-1]
+    t.eq(one["profile"]["updates"], 1)
+    bad = train(t, *line, "--lr", "1e28", "--profile", "--json", rc=4).lines()[-1]
+    t.ok("profile" not in bad, bad)
+
+
 # --- generate and score --------------------------------------------------------
 
 def trained(t, *more, text=None):
