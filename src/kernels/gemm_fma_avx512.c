@@ -12,8 +12,9 @@
 #    define KERN_VEC_BYTES 64
 #    define GEMM_MR        12
 #    define GEMM_KC        384
-#    define GEMM_MC_BYTES  2112
-#    define GEMM_NC_BYTES  512
+/* B's block, 576 KiB, is what a second cache of 1 MiB holds beside the rest */
+#    define GEMM_NC_BYTES 1536
+#    define GEMM_MC_BYTES 384
 
 #    define REAL_BITS 32
 #    include "kernels/kern_real.h"

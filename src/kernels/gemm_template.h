@@ -3,17 +3,22 @@
  * then for each block of GEMM_KC values of k alpha times the block's sum over
  * k in increasing order. Compiled without FMA it has the same bits for any
  * tile, part or thread; compiled with FMA (gemm_fma_*.c) it is twice as fast.
- * A block of B is copied into panels of two vectors of columns; a tile of
- * GEMM_MR rows and two vectors stays in registers. */
+ *
+ * A block of B is copied into panels of two vectors of columns and stays in
+ * the second cache; strips of GEMM_MR rows of A pass by it, each read where it
+ * is if that is as good as a copy. A tile, strip times panel, stays in
+ * registers while k runs; what the next tiles need is fetched meanwhile, a
+ * line at a time: the tile waits for nothing else. */
 
 #ifndef GEMM_UNROLL
 #    ifndef GEMM_KC
 #        define GEMM_KC 256
 #    endif
-/* bytes of a column of A's block and a row of B's: 150 KiB on the stack */
-#    ifndef GEMM_MC_BYTES
-#        define GEMM_MC_BYTES 512
+/* bytes of a row of B's block and of a column of A's copy: 112 KiB in all, on
+ * the stack */
+#    ifndef GEMM_NC_BYTES
 #        define GEMM_NC_BYTES 256
+#        define GEMM_MC_BYTES 192
 #    endif
 #    if defined(__clang__)
 #        define GEMM_UNROLL _Pragma("clang loop unroll(full)")
@@ -22,16 +27,18 @@
 #    else
 #        define GEMM_UNROLL
 #    endif
+enum { GEMM_LINE = 64 }; /* bytes the caches move at once */
 #endif
 
 enum {
     FN(VEC) = KERN_VEC_BYTES / (int)sizeof(REAL),
     FN(NR) = 2 * FN(VEC),
-    FN(MC) = GEMM_MC_BYTES / (int)sizeof(REAL) / (2 * GEMM_MR) * (2 * GEMM_MR),
+    FN(MC) = GEMM_MC_BYTES / (int)sizeof(REAL) / GEMM_MR * GEMM_MR,
     FN(NC) = GEMM_NC_BYTES / (int)sizeof(REAL),
-    /* rows of a panel lie this far apart: not a multiple of a page, which
-     * would put them all into the same lines of the cache */
-    FN(ROW) = GEMM_KC + 64 / (int)sizeof(REAL)
+    FN(LINE) = GEMM_LINE / (int)sizeof(REAL),
+    /* copied rows lie this far apart: not a multiple of a page, which would
+     * put them all into the same lines of the cache */
+    FN(ROW) = GEMM_KC + FN(LINE)
 };
 
 typedef REAL FN(vec) __attribute__((vector_size(KERN_VEC_BYTES)));
@@ -54,19 +61,41 @@ TB_INLINE size_t FN(least)(size_t a, size_t b)
 
 /* --- copies --------------------------------------------------------------- */
 
-/* Rows of op(A), each kc long and ROW apart; `rows` may be more than there
- * are: those are zero. */
-static void FN(copy_rows)(const tb_gemm_args *g, size_t i0, size_t rows,
-                          size_t k0, size_t kc, REAL *out)
+/* A strip of A (not transposed), rows ROW apart; rows that do not exist are
+ * zero. */
+static void FN(copy_rows)(const tb_gemm_args *g, size_t i0, size_t k0,
+                          size_t kc, REAL *out)
 {
-    const REAL *a = g->a;
-    for (size_t i = i0; i < i0 + rows; i++, out += FN(ROW)) {
-        if (i >= g->m)
+    const REAL *a = (const REAL *)g->a + k0;
+    for (size_t i = i0; i < i0 + GEMM_MR; i++, out += FN(ROW))
+        if (i < g->m)
+            memcpy(out, a + i * g->lda, kc * sizeof *out);
+        else
             memset(out, 0, kc * sizeof *out);
-        else if (!g->ta)
-            memcpy(out, a + i * g->lda + k0, kc * sizeof *out);
-        for (size_t k = 0; g->ta && i < g->m && k < kc; k++)
-            out[k] = a[(k0 + k) * g->lda + i];
+}
+
+/* Fetch part of a line that is read some steps from now. */
+TB_INLINE void FN(fetch_row)(const REAL *row, size_t n)
+{
+    for (size_t j = 0; j < n; j += FN(LINE))
+        __builtin_prefetch(row + j);
+}
+
+/* Strips of a transposed A, k slowest within each; rows that do not exist are
+ * zero. Each k is another page of A, which no processor foresees. */
+static void FN(copy_strips)(const tb_gemm_args *g, size_t i0, size_t rows,
+                            size_t k0, size_t kc, REAL *out)
+{
+    size_t whole = rows / GEMM_MR * GEMM_MR, ahead = 12 * g->lda;
+    const REAL *a = (const REAL *)g->a + k0 * g->lda + i0;
+    for (size_t k = 0; k < kc; k++, a += g->lda, out += GEMM_MR) {
+        FN(fetch_row)(a + ahead, rows);
+        for (size_t i = 0; i < whole; i += GEMM_MR)
+            memcpy(out + i * kc, a + i, GEMM_MR * sizeof *out);
+        if (whole == rows)
+            continue;
+        memset(out + whole * kc, 0, GEMM_MR * sizeof *out);
+        memcpy(out + whole * kc, a + whole, (rows - whole) * sizeof *out);
     }
 }
 
@@ -125,23 +154,36 @@ TB_INLINE void FN(panel_across)(const REAL *b, size_t ld, size_t w, size_t kc,
             out[k * FN(NR) + j] = b[j * ld + k];
 }
 
-/* Panels of B, k slowest. Columns that do not exist are zero. */
+/* Panels from lines along j: whole panels, then what is left over. */
+static void FN(panels_along)(const REAL *b, size_t ld, size_t nc, size_t kc,
+                             REAL *out)
+{
+    size_t whole = nc / FN(NR) * FN(NR), ahead = 3 * ld;
+    for (size_t k = 0; k < kc; k++, b += ld, out += FN(NR)) {
+        FN(fetch_row)(b + ahead, nc);
+        for (size_t j = 0; j < whole; j += FN(NR))
+            memcpy(out + j * kc, b + j, FN(NR) * sizeof *out);
+        if (whole == nc)
+            continue;
+        memset(out + whole * kc, 0, FN(NR) * sizeof *out);
+        memcpy(out + whole * kc, b + whole, (nc - whole) * sizeof *out);
+    }
+}
+
+/* Panels of B, k slowest within each. Columns that do not exist are zero. */
 static void FN(pack_b)(const tb_gemm_args *g, size_t k0, size_t kc, size_t j0,
                        size_t nc, REAL *out)
 {
     const REAL *b = (const REAL *)g->b + FN(b_at)(g, k0, j0);
+    if (!g->tb) {
+        FN(panels_along)(b, g->ldb, nc, kc, out);
+        return;
+    }
     for (size_t j = 0; j < nc; j += FN(NR), out += FN(NR) * kc) {
         size_t w = FN(least)(FN(NR), nc - j);
         if (w < FN(NR))
             memset(out, 0, FN(NR) * kc * sizeof *out);
-        if (g->tb)
-            FN(panel_across)(b + j * g->ldb, g->ldb, w, kc, out);
-        for (size_t k = 0; !g->tb && k < kc; k++)
-            if (w == FN(NR))
-                memcpy(out + k * FN(NR), b + k * g->ldb + j,
-                       FN(NR) * sizeof *out);
-            else
-                memcpy(out + k * FN(NR), b + k * g->ldb + j, w * sizeof *out);
+        FN(panel_across)(b + j * g->ldb, g->ldb, w, kc, out);
     }
 }
 
@@ -149,10 +191,11 @@ static void FN(pack_b)(const tb_gemm_args *g, size_t k0, size_t kc, size_t j0,
  */
 
 /* Where a tile goes: c = beta c + alpha times it, on the elements that exist.
- */
+ * `next`: a row that will be read soon. */
 typedef struct FN(place) {
     REAL alpha, beta, *c;
     size_t ldc, mr, nr;
+    const REAL *next;
 } FN(place);
 
 /* c may be uninitialised where beta is 0 */
@@ -177,29 +220,46 @@ TB_INLINE void FN(store_vector)(const FN(place) * p, FN(vec) sum, REAL *c)
     memcpy(c, &sum, sizeof sum);
 }
 
-/* Rows of A times a panel of B; a's element (i, k) stands at i * row + k * col,
- * one of which is the constant 1. */
+/* Some values of k: `a` and `b` move on. */
+TB_INLINE void FN(steps)(size_t n, const REAL **a, size_t row, size_t col,
+                         const REAL **b, FN(vec) c[GEMM_MR][2])
+{
+    const REAL *x = *a, *y = *b;
+    FN(vec) b0, b1;
+    for (size_t k = 0; k < n; k++, x += col, y += FN(NR)) {
+        memcpy(&b0, y, sizeof b0);
+        memcpy(&b1, y + FN(VEC), sizeof b1);
+        GEMM_UNROLL
+        for (int i = 0; i < GEMM_MR; i++) {
+            c[i][0] += x[(size_t)i * row] * b0;
+            c[i][1] += x[(size_t)i * row] * b1;
+        }
+    }
+    *a = x;
+    *b = y;
+}
+
+/* A strip of A times a panel of B; a's element (i, k) stands at
+ * i * row + k * col, one of which is the constant 1. */
 TB_INLINE void FN(tile)(size_t kc, const REAL *a, size_t row, size_t col,
                         const REAL *b, const FN(place) * p)
 {
     const FN(vec) zero = {0};
-    FN(vec) c[GEMM_MR][2], b0, b1;
+    FN(vec) c[GEMM_MR][2];
+    size_t k = 0;
     GEMM_UNROLL
     for (int i = 0; i < GEMM_MR; i++)
         c[i][0] = c[i][1] = zero;
-    for (size_t i = 0; i < p->mr; i++) { /* needed in kc steps */
-        __builtin_prefetch(p->c + i * p->ldc, 1);
-        __builtin_prefetch(p->c + i * p->ldc + FN(VEC), 1);
-    }
-    for (size_t k = 0; k < kc; k++, a += col, b += FN(NR)) {
-        memcpy(&b0, b, sizeof b0);
-        memcpy(&b1, b + FN(VEC), sizeof b1);
-        GEMM_UNROLL
-        for (int i = 0; i < GEMM_MR; i++) {
-            c[i][0] += a[(size_t)i * row] * b0;
-            c[i][1] += a[(size_t)i * row] * b1;
+    for (; k + FN(LINE) <= kc; k += FN(LINE)) {
+        size_t i = k / FN(LINE);
+        __builtin_prefetch(p->next + k, 0, 2);
+        if (i < p->mr) {
+            __builtin_prefetch(p->c + i * p->ldc, 1);
+            __builtin_prefetch(p->c + i * p->ldc + FN(VEC), 1);
         }
+        FN(steps)(FN(LINE), &a, row, col, &b, c);
     }
+    FN(steps)(kc - k, &a, row, col, &b, c);
     if (p->mr < GEMM_MR || p->nr < FN(NR)) {
         REAL acc[GEMM_MR * FN(NR)];
         memcpy(acc, c, sizeof acc);
@@ -216,94 +276,92 @@ TB_INLINE void FN(tile)(size_t kc, const REAL *a, size_t row, size_t col,
 /* --- a block ----------------------------------------------------------------
  */
 
-/* One block: rows [i0, i1) of A, k in [k0, k0 + kc). Whole tiles read A where
- * it is, or from `copy`; the rows left over are in `rest`. */
+/* A block of B in its copy, and room for copies of A. */
 typedef struct FN(block) {
-    size_t i0, i1, k0, kc;
-    const REAL *a, *rest;
-    size_t row, col;
+    size_t k0, kc, j0, nc;
+    const REAL *panels;
+    REAL *copy;
 } FN(block);
+
+/* A strip's element (i, k) stands at i * row + k * col. */
+typedef struct FN(strip) {
+    const REAL *a;
+    size_t row, col;
+} FN(strip);
 
 /* Rows a whole number of pages apart would all use the same few lines of the
  * first cache: better copied. */
 static bool FN(clashes)(const tb_gemm_args *g)
 {
-    return !g->ta && g->lda * sizeof(REAL) % 4096 == 0;
+    return g->lda * sizeof(REAL) % 4096 == 0;
 }
 
-static FN(block) FN(block_of)(const tb_gemm_args *g, size_t i0, size_t i1,
-                              size_t k0, size_t kc, REAL *copy, REAL *rest)
+static FN(strip) FN(strip_of)(const tb_gemm_args *g, const FN(block) * s,
+                              const tb_gemm_part *p, size_t i)
 {
-    size_t whole = (i1 - i0) / GEMM_MR * GEMM_MR;
-    FN(block) b = {.i0 = i0, .i1 = i1, .k0 = k0, .kc = kc, .rest = rest};
-    if (FN(clashes)(g))
-        FN(copy_rows)(g, i0, whole, k0, kc, copy);
-    if (i0 + whole < i1)
-        FN(copy_rows)(g, i0 + whole, GEMM_MR, k0, kc, rest);
-    b.a = FN(clashes)(g) ? copy : (const REAL *)g->a + FN(a_at)(g, i0, k0);
-    b.row = g->ta ? 1 : FN(clashes)(g) ? (size_t)FN(ROW) : g->lda;
-    b.col = g->ta ? g->lda : 1;
-    return b;
+    size_t rows = p->i1 - i, at = (i - p->i0) % FN(MC);
+    if (g->ta) {
+        if (at == 0)
+            FN(copy_strips)
+            (g, i, FN(least)(FN(MC), rows), s->k0, s->kc, s->copy);
+        return (FN(strip)){s->copy + at * s->kc, 1, GEMM_MR};
+    }
+    if (rows >= GEMM_MR && !FN(clashes)(g))
+        return (FN(strip)){(const REAL *)g->a + FN(a_at)(g, i, s->k0), g->lda,
+                           1};
+    FN(copy_rows)(g, i, s->k0, s->kc, s->copy);
+    return (FN(strip)){s->copy, FN(ROW), 1};
 }
 
-/* Columns [j, j + nc), of which `pb` is the copy. */
-TB_INLINE void FN(columns)(const tb_gemm_args *g, const FN(block) * s,
-                           size_t row, size_t col, size_t j0, size_t nc,
-                           const REAL *pb)
+/* All tiles of the strip at row i; each fetches a row of the next strip. */
+TB_INLINE void FN(strip_times)(const tb_gemm_args *g, const FN(block) * s,
+                               const tb_gemm_part *part, size_t i,
+                               const REAL *a, size_t row, size_t col)
 {
-    size_t rows = s->i1 - s->i0;
+    const REAL *panel = s->panels;
     FN(place)
     p = {.alpha = (REAL)g->alpha,
          .beta = s->k0 == 0 ? (REAL)g->beta : 1,
-         .ldc = g->ldc};
-    for (size_t j = 0; j < nc; j += FN(NR), pb += FN(NR) * s->kc) {
-        p.nr = FN(least)(FN(NR), nc - j);
-        p.c = (REAL *)g->c + s->i0 * g->ldc + j0 + j;
-        p.mr = GEMM_MR;
-        size_t i = 0;
-        for (; i + GEMM_MR <= rows; i += GEMM_MR, p.c += GEMM_MR * g->ldc)
-            FN(tile)(s->kc, s->a + i * row, row, col, pb, &p);
-        p.mr = rows - i;
-        if (p.mr)
-            FN(tile)(s->kc, s->rest, FN(ROW), 1, pb, &p);
+         .c = (REAL *)g->c + i * g->ldc + s->j0,
+         .ldc = g->ldc,
+         .mr = FN(least)(GEMM_MR, part->i1 - i)};
+    size_t next = i + GEMM_MR;
+    for (size_t j = 0; j < s->nc; j += FN(NR), panel += FN(NR) * s->kc) {
+        bool ahead = !g->ta && next < part->i1;
+        p.next =
+            ahead ? (const REAL *)g->a + FN(a_at)(g, next++, s->k0) : panel;
+        p.nr = FN(least)(FN(NR), s->nc - j);
+        FN(tile)(s->kc, a, row, col, panel, &p);
+        p.c += FN(NR);
     }
 }
 
 static void FN(block_times)(const tb_gemm_args *g, const FN(block) * s,
-                            size_t j0, size_t j1, REAL *pb)
+                            const tb_gemm_part *part)
 {
-    for (size_t j = j0; j < j1; j += FN(NC)) {
-        size_t nc = FN(least)(FN(NC), j1 - j);
-        FN(pack_b)(g, s->k0, s->kc, j, nc, pb);
+    for (size_t i = part->i0; i < part->i1; i += GEMM_MR) {
+        FN(strip) x = FN(strip_of)(g, s, part, i);
         if (g->ta)
-            FN(columns)(g, s, 1, s->col, j, nc, pb);
+            FN(strip_times)(g, s, part, i, x.a, 1, x.col);
         else
-            FN(columns)(g, s, s->row, 1, j, nc, pb);
+            FN(strip_times)(g, s, part, i, x.a, x.row, 1);
     }
-}
-
-/* Blocks of rows of about one size, each at most `most`: B is copied for each.
- */
-static size_t FN(even_step)(size_t rows, size_t most)
-{
-    size_t blocks = (rows + most - 1) / most;
-    size_t tiles = (rows + GEMM_MR - 1) / GEMM_MR;
-    return blocks ? (tiles + blocks - 1) / blocks * GEMM_MR : 1;
 }
 
 static void FN(gemm_part)(const tb_gemm_args *g, tb_gemm_part p)
 {
-    REAL copy[FN(MC) / 2 * FN(ROW)], rest[GEMM_MR * FN(ROW)],
-        pb[FN(NC) * GEMM_KC];
-    size_t most = FN(clashes)(g) ? FN(MC) / 2 : FN(MC);
-    size_t step = FN(even_step)(p.i1 - p.i0, most);
-    for (size_t i = p.i0; i < p.i1; i += step) {
-        size_t k = 0, end = FN(least)(i + step, p.i1);
+    _Alignas(GEMM_LINE) REAL panels[FN(NC) * GEMM_KC];
+    _Alignas(GEMM_LINE)
+        REAL copy[FN(MC) * GEMM_KC > GEMM_MR * FN(ROW) ? FN(MC) * GEMM_KC
+                                                       : GEMM_MR * FN(ROW)];
+    for (size_t j = p.j0; j < p.j1; j += FN(NC)) {
+        FN(block) s = {.j0 = j, .panels = panels, .copy = copy};
+        s.nc = FN(least)(FN(NC), p.j1 - j);
         do { /* once even for an empty sum, which is beta c */
-            size_t kc = FN(least)(GEMM_KC, g->k - k);
-            FN(block) s = FN(block_of)(g, i, end, k, kc, copy, rest);
-            FN(block_times)(g, &s, p.j0, p.j1, pb);
-            k += kc;
-        } while (k < g->k);
+            s.kc = FN(least)(GEMM_KC, g->k - s.k0);
+            FN(pack_b)(g, s.k0, s.kc, j, s.nc, panels);
+            FN(block_times)(g, &s, &p);
+            s.k0 += s.kc;
+        } while (s.k0 < g->k);
     }
 }

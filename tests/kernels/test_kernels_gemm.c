@@ -126,10 +126,14 @@ static void product_check(tb_test *T, const product *p, const char *who)
 
 typedef void (*gemm_fn)(tb_ctx *ctx, const tb_gemm_args *g);
 
+/* The last ones pass the ends of blocks along k, m and n; k = 509 and 1021
+ * with their padding make rows of whole pages. */
 static const size_t shapes[][3] = {
-    {1, 1, 1},     {1, 17, 5},      {7, 3, 2},     {5, 33, 1},    {33, 9, 16},
-    {17, 31, 64},  {64, 64, 64},    {65, 47, 129}, {2, 131, 300}, {131, 2, 257},
-    {129, 65, 33}, {140, 150, 100}, {3, 5, 0},
+    {1, 1, 1},      {1, 17, 5},    {7, 3, 2},      {5, 33, 1},
+    {33, 9, 16},    {17, 31, 64},  {64, 64, 64},   {65, 47, 129},
+    {2, 131, 300},  {131, 2, 257}, {129, 65, 33},  {140, 150, 100},
+    {3, 5, 0},      {13, 34, 800}, {110, 401, 20}, {29, 35, 509},
+    {14, 35, 1021},
 };
 
 static void all_products(tb_test *T, tb_dtype t, gemm_fn gemm, const char *who)
