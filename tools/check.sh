@@ -92,6 +92,7 @@ run_one() { # LOG PROGRAM
     local status
     case $2 in
     *.sh) set -- "$1" bash "$2" ;;
+    */aarch64/*) set -- "$1" qemu-aarch64 -L /usr/aarch64-linux-gnu "$2" ;;
     *.mjs) set -- "$1" node "$2" ;;
     *.py) set -- "$1" python3 "$2" ;;
     esac
@@ -250,6 +251,23 @@ web_checks() {
     end
 }
 
+# Another architecture: the tests of numbers, texts and kernels, emulated.
+arm_checks() {
+    local need
+    begin "64-bit ARM, emulated"
+    for need in aarch64-linux-gnu-gcc qemu-aarch64; do
+        command -v $need >/dev/null || {
+            one aarch64 have $need
+            end
+            return
+        }
+    done
+    one aarch64 make -s -j "$jobs" -f tools/aarch64.mk
+    # shellcheck disable=SC2046
+    run_all aarch64 $(make -s -f tools/aarch64.mk list)
+    end
+}
+
 whole() { # PRESET FOLDER
     if build "$1"; then
         unit_tests "$1" "$2"
@@ -298,6 +316,7 @@ else
         cli_tests $first build
         library_checks
         web_checks
+        arm_checks
     fi
     whole asan build-asan
     if [ "${CI:-}" = true ]; then

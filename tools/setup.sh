@@ -36,6 +36,9 @@ clang-format           | check | cmd clang-format
 lld                    | check | cmd wasm-ld
 libclang-rt-dev        | check | clang_runtime
 nodejs                 | check | cmd node
+gcc-aarch64-linux-gnu  | check | cmd aarch64-linux-gnu-gcc
+libc6-dev-arm64-cross  | check | file /usr/aarch64-linux-gnu/include/stdlib.h
+qemu-user              | check | cmd qemu-aarch64
 locales                | check | file /usr/share/i18n/locales/de_DE
 librsvg2-bin           | check | cmd rsvg-convert
 dict-devil             | demo  | file /usr/share/dictd/devil.dict.dz

@@ -17,7 +17,7 @@ FLAGS = -std=c11 -Oz -nostdlibinc -isystem web/libc -Iinclude -Isrc \
 	-Wdouble-promotion -Wstrict-prototypes -Wmissing-prototypes -Wundef \
 	-Wvla -Wswitch-enum $(if $(CI),-Werror) -MMD -MP
 
-SOURCES := $(filter-out %_avx2.c %_avx512.c,$(wildcard $(ROOMS:%=src/%/*.c))) \
+SOURCES := $(filter-out %_avx2.c %_avx512.c %_neon.c,$(wildcard $(ROOMS:%=src/%/*.c))) \
 	web/exports.c web/wasm_platform.c
 OBJECTS := $(SOURCES:%.c=$(OUT)/%.o) $(OUT)/builtins.o
 

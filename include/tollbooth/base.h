@@ -61,7 +61,7 @@ typedef struct tb_ctx tb_ctx;
  * tb_ctx_create - the object that owns errors, memory accounting, threads
  * and the chosen kernels. One context serves one thread of the caller.
  *
- * Environment, read once: TB_ISA=ref|avx2|avx512 caps the kernels,
+ * Environment, read once: TB_ISA=ref|avx2|avx512|neon caps the kernels,
  * TB_THREADS=n caps the threads.
  * Returns TB_OK or TB_ERR_MEMORY (then *out is NULL).
  */

@@ -5,6 +5,8 @@
 
 #if defined(__wasm__)
 const char *const tb_kern_isas[] = {"wasm", NULL};
+#elif defined(__aarch64__)
+const char *const tb_kern_isas[] = {"ref", "neon", NULL};
 #else
 const char *const tb_kern_isas[] = {"ref", "avx2", "avx512", NULL};
 #endif
@@ -45,6 +47,8 @@ static const tb_level levels[] = {
 #if defined(__x86_64__)
     {tb_kern_avx2, tb_gemm_part_avx2, tb_gemm_fma_avx2, runs_avx2},
     {tb_kern_avx512, tb_gemm_part_avx512, tb_gemm_fma_avx512, runs_avx512},
+#elif defined(__aarch64__)
+    {tb_kern_neon, tb_gemm_part_neon, tb_gemm_fma_neon, runs_always},
 #endif
 };
 

@@ -20,7 +20,7 @@
 #    define FN(name)  name##_f32
 /* a b + c in double where a and b were floats: the product is exact, so one
  * rounding or two give the same bits */
-#    if defined(__FMA__)
+#    if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 #        define REAL_MUL_ADD(a, b, c) __builtin_fma((a), (b), (c))
 #    else
 #        define REAL_MUL_ADD(a, b, c) ((c) + (a) * (b))

@@ -9,6 +9,7 @@
 extern const tb_kern *const tb_kern_ref[2];
 extern const tb_kern *const tb_kern_avx2[2];
 extern const tb_kern *const tb_kern_avx512[2];
+extern const tb_kern *const tb_kern_neon[2];
 
 /** Rows [i0,i1) and columns [j0,j1) of a product. */
 typedef struct tb_gemm_part {
@@ -20,10 +21,12 @@ typedef void (*tb_gemm_part_fn)(const tb_gemm_args *g, tb_gemm_part part);
 extern const tb_gemm_part_fn tb_gemm_part_ref[2];
 extern const tb_gemm_part_fn tb_gemm_part_avx2[2];
 extern const tb_gemm_part_fn tb_gemm_part_avx512[2];
+extern const tb_gemm_part_fn tb_gemm_part_neon[2];
 
 /* with FMA: other bits, twice the speed */
 extern const tb_gemm_part_fn tb_gemm_fma_avx2[2];
 extern const tb_gemm_part_fn tb_gemm_fma_avx512[2];
+extern const tb_gemm_part_fn tb_gemm_fma_neon[2];
 
 /** tb_gemm_part_get - the fastest part function up to `limit` (NULL: all).
  * Without FMA all give the same bits. */

@@ -50,7 +50,7 @@ typedef struct tb_k_adamw {
  * outputs are added to; y may be an input unless said otherwise. */
 typedef struct tb_kern {
     tb_dtype dtype;
-    const char *isa; /* "ref", "avx2", "avx512", "wasm" */
+    const char *isa; /* "ref", "avx2", "avx512", "neon", "wasm" */
 
     /* n elements */
     void (*add)(size_t n, const void *a, const void *b, void *y);

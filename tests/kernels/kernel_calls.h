@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* One call of every kernel of the table, for the tests that compare bits: with
+ * ref (test_kernels_bits.c), and with what every other machine gets
+ * (kernel_hash.h, which the browser's build runs too). */
+#ifndef TB_TEST_KERNEL_CALLS_H
+#define TB_TEST_KERNEL_CALLS_H
+
+#include <stddef.h>
+
+#include "kernels/kernels.h"
+
+/* What a kernel may read and write; x and z are [rows,d], v and w [d]. */
+typedef struct io {
+    size_t rows, d, n, first;
+    tb_k_norm norm;
+    tb_k_adamw adamw;
+    const void *x, *z, *v, *w, *squares;
+    const double *stat, *lse;
+    const int32_t *target;
+    /* written */
+    void *y, *y2, *y3;             /* [rows,d] */
+    double *acc, *acc2, *rows_out; /* [d], [d], [rows,2] */
+    double scalar;
+} io;
+
+#define CALL(name, call)                                                       \
+    static void call_##name(const tb_kern *k, io *b)                           \
+    {                                                                          \
+        call;                                                                  \
+    }
+
+CALL(add, k->add(b->n, b->x, b->z, b->y))
+CALL(add_in_place, k->add(b->n, b->y, b->z, b->y))
+CALL(sub, k->sub(b->n, b->x, b->z, b->y))
+CALL(mul, k->mul(b->n, b->x, b->z, b->y))
+CALL(mul_acc, k->mul_acc(b->n, b->x, b->z, b->y))
+CALL(scale, k->scale(b->n, 0.3, b->x, b->y))
+CALL(axpy, k->axpy(b->n, -1.7, b->x, b->y))
+CALL(dot, b->scalar = k->dot(b->n, b->x, b->z))
+CALL(sum, b->scalar = k->sum(b->n, b->x))
+CALL(norm2, b->scalar = k->norm2(b->n, b->x))
+CALL(nonfinite, b->scalar = (double)k->nonfinite(b->n, b->x))
+#define UNARY(id, name)                                                        \
+    CALL(name##_fwd, k->unary_fwd(TB_UNARY_##id, b->n, b->x, b->y))            \
+    CALL(name##_bwd, k->unary_bwd(TB_UNARY_##id, b->n, b->x, b->z, b->y))      \
+    CALL(name##_tan, k->unary_tan(TB_UNARY_##id, b->n, b->x, b->z, b->y))
+TB_UNARY_LIST(UNARY)
+#undef UNARY
+CALL(row_add, k->row_add(b->rows, b->d, b->v, b->y))
+CALL(row_mul, k->row_mul(b->rows, b->d, b->x, b->v, b->y))
+CALL(col_sum, k->col_sum(b->rows, b->d, b->x, b->acc))
+CALL(col_dot, k->col_dot(b->rows, b->d, b->x, b->z, b->acc))
+CALL(norm_fwd, k->norm_fwd(&b->norm, b->y, b->rows_out))
+CALL(norm_bwd,
+     k->norm_bwd(&b->norm, b->stat, b->z, b->y, b->y, b->acc, b->acc2))
+CALL(norm_bwd_written,
+     k->norm_bwd(&b->norm, b->stat, b->z, NULL, b->y, b->acc, b->acc2))
+CALL(norm_bwd_elsewhere,
+     k->norm_bwd(&b->norm, b->stat, b->z, b->y2, b->y, b->acc, NULL))
+CALL(norm_tan, k->norm_tan(&b->norm, b->stat, b->z, b->v, b->w, b->y))
+CALL(softmax_fwd, k->softmax_fwd(b->rows, b->d, b->d, b->first, 0.125, b->y))
+CALL(softmax_bwd,
+     k->softmax_bwd(b->rows, b->d, b->d, b->first, 0.125, b->x, b->y))
+CALL(xent_fwd,
+     k->xent_fwd(b->rows, b->d, b->x, b->target, b->rows_out, &b->scalar))
+CALL(xent_bwd, k->xent_bwd(b->rows, b->d, b->x, b->target, b->lse, 0.7, b->y))
+CALL(xent_tan,
+     k->xent_tan(b->rows, b->d, b->x, b->target, b->lse, b->z, &b->scalar))
+CALL(drop,
+     k->drop(tb_rng_make(b->n, "drop"), 0.3, b->rows, b->n, b->x, false, b->y))
+CALL(drop_add,
+     k->drop(tb_rng_make(b->n, "drop"), 0.3, b->d, b->n, b->x, true, b->y))
+CALL(adamw, b->adamw.n = b->n; k->adamw(&b->adamw, b->y, b->x, b->y2, b->y3))
+#undef CALL
+
+static const struct kernel_call {
+    const char *name;
+    void (*call)(const tb_kern *k, io *b);
+    size_t row;     /* of the table, as an offset */
+    bool rows_only; /* needs d > 0 */
+} kernel_calls[] = {
+#define ONE(row, name)  {#name, call_##name, offsetof(tb_kern, row), false},
+#define ROWS(row, name) {#name, call_##name, offsetof(tb_kern, row), true},
+    /* clang-format off */
+    ONE(add, add)
+    ONE(add, add_in_place)
+    ONE(sub, sub)
+    ONE(mul, mul)
+    ONE(mul_acc, mul_acc)
+    ONE(scale, scale)
+    ONE(axpy, axpy)
+    ONE(dot, dot)
+    ONE(sum, sum)
+    ONE(norm2, norm2)
+    ONE(nonfinite, nonfinite)
+#define UNARY(id, name)                                                        \
+    ONE(unary_fwd, name##_fwd)                                                 \
+    ONE(unary_bwd, name##_bwd)                                                 \
+    ONE(unary_tan, name##_tan)
+    TB_UNARY_LIST(UNARY)
+#undef UNARY
+    ROWS(row_add, row_add)
+    ROWS(row_mul, row_mul)
+    ROWS(col_sum, col_sum)
+    ROWS(col_dot, col_dot)
+    ROWS(norm_fwd, norm_fwd)
+    ROWS(norm_bwd, norm_bwd)
+    ROWS(norm_bwd, norm_bwd_written)
+    ROWS(norm_bwd, norm_bwd_elsewhere)
+    ROWS(norm_tan, norm_tan)
+    ROWS(softmax_fwd, softmax_fwd)
+    ROWS(softmax_bwd, softmax_bwd)
+    ROWS(xent_fwd, xent_fwd)
+    ROWS(xent_bwd, xent_bwd)
+    ROWS(xent_tan, xent_tan)
+    ONE(drop, drop)
+    ONE(drop, drop_add)
+    ONE(adamw, adamw)
+/* clang-format on */
+#undef ONE
+#undef ROWS
+};
+
+#endif
