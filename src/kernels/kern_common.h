@@ -29,6 +29,13 @@
 #    define TB_WHOLE
 #endif
 
+/* For loops over the elements of a vector, where gcc needs no help. */
+#if defined(__clang__)
+#    define TB_UNROLL8 _Pragma("clang loop unroll(full)")
+#else
+#    define TB_UNROLL8
+#endif
+
 enum { TB_LANES = 16 };
 
 typedef double tb_d8 __attribute__((vector_size(64)));

@@ -12,10 +12,12 @@ TB_INLINE FN(v8) FN(load8)(const REAL *x)
     return v;
 }
 
-/* A loop, because gcc splits __builtin_convertvector in two. */
+/* A loop, because gcc splits __builtin_convertvector in two; unrolled, because
+ * clang would otherwise keep both vectors in memory. */
 TB_INLINE tb_d8 FN(wide8)(FN(v8) x)
 {
     tb_d8 y;
+    TB_UNROLL8
     for (int j = 0; j < 8; j++)
         y[j] = (double)x[j];
     return y;
@@ -24,6 +26,7 @@ TB_INLINE tb_d8 FN(wide8)(FN(v8) x)
 /* a b + c, see REAL_MUL_ADD */
 TB_INLINE tb_d8 FN(mul_add8)(tb_d8 a, tb_d8 b, tb_d8 c)
 {
+    TB_UNROLL8
     for (int j = 0; j < 8; j++)
         c[j] = REAL_MUL_ADD(a[j], b[j], c[j]);
     return c;
