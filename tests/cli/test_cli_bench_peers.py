@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""bench/peers/run on tiny sizes: a table where PyTorch or oneDNN is there, and
+clean words where something is not. No speed is asserted."""
+
+import json
+import os
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from tb_cli import PROGRAM, ROOT, Skip, alone, test  # noqa: E402
+
+CASES = ["norm:4x8:fwd@1", "norm:4x8:bwd@1", "addnorm:4x8:fwd@1",
+         "attn:1x4x2x4:fwd@1", "attn:1x4x2x4:bwd@1", "step:L1d8T4B2V5:f32@1",
+         "flow:L1d8T4B1:grad@1", "jacobian:d8T2:f32@1"]
+
+
+def peers(t, *words, rc=0, env=None):
+    command = [sys.executable, os.path.join(ROOT, "bench", "peers", "run"),
+               "--rounds", "1", *words]
+    full = {k: v for k, v in os.environ.items() if k != "LLMC"}
+    p = subprocess.run(command, cwd=t.dir, capture_output=True, text=True,
+                       env={**full, **(env or {})})
+    t.eq(p.returncode, rc, p.stderr)
+    return p
+
+
+@test
+def peers_table(t):
+    p = peers(t, "--tollbooth", PROGRAM, *CASES)
+    rows = [line for line in p.stdout.splitlines() if line.startswith("| `")]
+    t.eq([row.split("`")[1] for row in rows], CASES)
+    t.has(p.stdout, "tollbooth: tollbooth 0.", "| case | tollbooth | of its roof |")
+    for row in rows:
+        t.ok(row.split("|")[2].strip().endswith(" ms"), row)
+    t.has(p.stderr, "llm.c is left out: set LLMC")
+    if "PyTorch, tuned" not in p.stdout:
+        raise Skip("no PyTorch: " + p.stderr)
+    for row in rows:
+        t.ok(all(cell.strip().endswith("x") for cell in row.split("|")[4:6]), row)
+
+
+@test
+def peers_missing(t):
+    """No torch, no compiler, no llm.c: ours alone, and why."""
+    t.write("none", "#!/bin/sh\necho missing No module named torch\n")
+    os.chmod(t.path("none"), 0o755)
+    p = peers(t, "--tollbooth", PROGRAM, "--python", t.path("none"), "--json",
+              "norm:4x8:fwd@1", env={"CC": "no-such-compiler", "LLMC": t.dir})
+    out = json.loads(p.stdout)
+    t.eq(list(out["programs"]), ["tollbooth"])
+    t.eq(len(out["samples"]["norm:4x8:fwd@1"]["tollbooth"]), 1)
+    t.has(p.stderr, "PyTorch, shipped is left out: missing No module",
+          "no-such-compiler: No such file", "llm.c is left out: no ")
+    t.has(peers(t, "--tollbooth", "no-such-program", rc=2).stderr,
+          "no-such-program: no such program")
+    p = peers(t, "--tollbooth", PROGRAM, "--python", t.path("none"),
+              "nrom:4x8:fwd@1", env={"CC": "no-such-compiler"})
+    t.has(p.stderr, "did you mean norm:4x8:fwd?")
+    t.has(p.stdout, "| `nrom:4x8:fwd@1` | - |")
+
+
+alone(__name__)
