@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Jacobians of eval, row by row with backward passes. */
+/* Jacobians of eval: many rows at once where the plan can, else one by one. */
 #include "model/eval_state.h"
 
 static const size_t most_bytes = (size_t)1 << 30;
@@ -143,8 +143,8 @@ static void store_block(tb_eval_state *s, const tb_eval_cols *c, size_t t,
                   row);
 }
 
-tb_status tb_eval_jacobian(tb_eval_state *s, const tb_eval_cols *c, bool blocks,
-                           double *out)
+static tb_status by_rows(tb_eval_state *s, const tb_eval_cols *c, bool blocks,
+                         double *out)
 {
     size_t width = blocks ? c->count / s->rows : c->count;
     for (int o = 0; o < s->graph->noutputs; o++) /* a tangent may be in it */
@@ -161,4 +161,44 @@ tb_status tb_eval_jacobian(tb_eval_state *s, const tb_eval_cols *c, bool blocks,
             store_row(s, c, out + i * width);
     }
     return TB_OK;
+}
+
+/* --- many rows at once --------------------------------------------------- */
+
+/* Streams only: the gradients of weights add up over all copies. */
+static bool by_inputs(const tb_eval_cols *c, int *inputs)
+{
+    for (size_t i = 0; i < c->nvars; i++) {
+        inputs[i] = c->vars[i]->index;
+        if (c->vars[i]->is_param || c->vars[i]->shape.kind != TB_SHAPE_STREAM)
+            return false;
+    }
+    return true;
+}
+
+static tb_status at_once(tb_eval_state *s, const tb_eval_cols *c, bool blocks,
+                         double *out, bool *done)
+{
+    int *inputs = tb_eval_buffer(s, c->nvars, sizeof *inputs);
+    *done = false;
+    if (!inputs)
+        return TB_ERR_MEMORY;
+    if (!by_inputs(c, inputs))
+        return TB_OK;
+    const tb_jacobian_spec j = {.inputs = inputs,
+                                .ninputs = c->nvars,
+                                .columns =
+                                    blocks ? c->count / s->rows : c->count,
+                                .blocks = blocks,
+                                .out = out};
+    memset(out, 0, s->rows * s->width * j.columns * sizeof *out);
+    return tb_plan_jacobian(s->ctx, &s->run, &j, done);
+}
+
+tb_status tb_eval_jacobian(tb_eval_state *s, const tb_eval_cols *c, bool blocks,
+                           double *out)
+{
+    bool done;
+    TB_TRY(at_once(s, c, blocks, out, &done));
+    return done ? TB_OK : by_rows(s, c, blocks, out);
 }

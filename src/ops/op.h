@@ -87,6 +87,14 @@ typedef enum tb_work {
     TB_WORKS
 } tb_work;
 
+/** Which rows of its streams a row of an op's value may depend on. */
+typedef enum tb_reach {
+    TB_REACH_TOKEN,    /* its own */
+    TB_REACH_SEQUENCE, /* all of its sequence */
+    TB_REACH_BATCH     /* all; or it depends on its number in the batch, as a
+                          random mask does */
+} tb_reach;
+
 /** Bits of `needs`, `data` and `state`: inputs; of `needs` alone: the output.
  */
 #define TB_NEED_IN(i) (1u << (i))
@@ -115,7 +123,9 @@ typedef struct tb_op {
     /* times and widths of one call that its shapes alone do not tell: NULL or
      * what is wrong. No hook: every stream has the call's `time` */
     const char *(*fit)(const tb_opcall *c);
-    size_t (*saved)(const tb_opcall *c);   /* bytes; NULL: none */
+    /* bytes; NULL: none. Where sequences do not meet, what is saved of each
+     * stands by itself, one after the other */
+    size_t (*saved)(const tb_opcall *c);
     size_t (*scratch)(const tb_opcall *c); /* bytes, any pass; NULL: none */
     void (*fwd)(const tb_opcall *c);
     void (*bwd)(const tb_opcall *c);
@@ -136,9 +146,13 @@ typedef struct tb_op {
      * token outside the vocabulary), with the reason; NULL: every row is fine.
      * A NULL check: the op has a value for everything */
     const char *(*check)(const tb_opcall *c, size_t *row);
-    double (*flops)(const tb_opcall *c); /* forward; NULL: element-wise */
+    double (*flops)(const tb_opcall *c);   /* forward; NULL: element-wise */
+    tb_reach (*reach)(const double *attr); /* NULL: TB_REACH_TOKEN */
     tb_work work;
 } tb_op;
+
+/** tb_op_reach - of an op with these attributes. */
+tb_reach tb_op_reach(const tb_op *op, const double *attr);
 
 /** Attributes, by op. Layer constants (N l k d) are already folded. */
 enum {

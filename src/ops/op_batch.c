@@ -436,6 +436,13 @@ static const char *check_of(const tb_opcall *c, kind what, size_t *row)
         pass##_part(c, what, from, to);                                        \
     }
 
+static tb_reach reach(const double *attr)
+{
+    return attr[TB_ATTR_BATCH_STATISTICS] == TB_STATISTICS_FROZEN
+               ? TB_REACH_TOKEN
+               : TB_REACH_BATCH;
+}
+
 #define OVER_TOKENS(label, what, sign, options_, more, extra, inexact, move)   \
     PASS(label, what, fwd)                                                     \
     PASS(label, what, bwd)                                                     \
@@ -496,6 +503,7 @@ static const char *check_of(const tb_opcall *c, kind what, size_t *row)
         .statistic = label##_statistic,                                        \
         .gain = label##_gain,                                                  \
         .check = label##_check,                                                \
+        .reach = reach,                                                        \
     };
 
 OVER_TOKENS(batchnorm, NORM_BATCH, "BN", 3, NULL, NULL, false, update_batch)

@@ -63,6 +63,12 @@ static void tan_(const tb_opcall *c)
         tb_op_copy(c, tb_op_out_count(c), NULL, c->tout);
 }
 
+/* Masks are drawn by an element's number. */
+static tb_reach reach(const double *attr)
+{
+    return attr[TB_ATTR_DROP_P] > 0 ? TB_REACH_BATCH : TB_REACH_TOKEN;
+}
+
 const tb_op tb_op_drop = {
     .name = "drop",
     .symbol = "drop",
@@ -76,6 +82,7 @@ const tb_op tb_op_drop = {
     .fwd = fwd,
     .bwd = bwd,
     .tan = tan_,
+    .reach = reach,
 };
 
 /* --- skipdrop ----------------------------------------------------------- */
@@ -157,4 +164,5 @@ const tb_op tb_op_skipdrop = {
     .fwd = skip_fwd,
     .bwd = skip_bwd,
     .tan = skip_tan,
+    .reach = reach,
 };

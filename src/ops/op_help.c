@@ -21,6 +21,11 @@ size_t tb_shape_count(tb_shape s, size_t batch, size_t time)
     return 1;
 }
 
+tb_reach tb_op_reach(const tb_op *op, const double *attr)
+{
+    return op->reach ? op->reach(attr) : TB_REACH_TOKEN;
+}
+
 size_t tb_op_rows(const tb_opcall *c)
 {
     return c->batch * c->time;

@@ -108,7 +108,13 @@ static void tan_(const tb_opcall *c)
 static size_t saved(const tb_opcall *c)
 {
     size_t n;
-    return tb_add(tb_op_rows(c), 1, &n) ? tb_op_part_bytes(n, 1) : SIZE_MAX;
+    return tb_add(tb_op_rows(c), whole(c), &n) ? tb_op_part_bytes(n, 1)
+                                               : SIZE_MAX;
+}
+
+static tb_reach reach(const double *attr)
+{
+    return attr[TB_ATTR_MAXDIV_WHOLE] != 0 ? TB_REACH_BATCH : TB_REACH_TOKEN;
 }
 
 const tb_op tb_op_maxdiv = {
@@ -123,6 +129,7 @@ const tb_op tb_op_maxdiv = {
     .jac = TB_JAC_SYMBOL,
     .data = TB_NEED_IN(1),
     .shape = shape,
+    .reach = reach,
     .saved = saved,
     .fwd = fwd,
     .bwd = bwd,

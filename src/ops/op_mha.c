@@ -261,6 +261,11 @@ static const char *check(const tb_opcall *c, size_t *row)
     return NULL;
 }
 
+static tb_reach reach(const double *attr)
+{
+    return attr[TB_ATTR_ATTN_DROP] > 0 ? TB_REACH_BATCH : TB_REACH_SEQUENCE;
+}
+
 const tb_op tb_op_mha = {
     .name = "mha",
     .symbol = "mha",
@@ -282,5 +287,6 @@ const tb_op tb_op_mha = {
     .tan = tan_,
     .check = check,
     .flops = flops,
+    .reach = reach,
     .work = TB_WORK_ATTENTION,
 };

@@ -202,6 +202,13 @@ static const char *check(const tb_opcall *c, size_t *row)
     return NULL;
 }
 
+/* A mean over all tokens. */
+static tb_reach reach(const double *attr)
+{
+    (void)attr;
+    return TB_REACH_BATCH;
+}
+
 const tb_op tb_op_xent = {
     .name = "xent",
     .symbol = "xent",
@@ -213,6 +220,7 @@ const tb_op tb_op_xent = {
     .jac = TB_JAC_SYMBOL,
     .needs = TB_NEED_IN(0) | TB_NEED_IN(1),
     .shape = shape,
+    .reach = reach,
     .saved = saved,
     .scratch = scratch,
     .fwd = fwd,

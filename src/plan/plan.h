@@ -83,6 +83,23 @@ typedef struct tb_bwd {
  * the full model; gates count as constants. */
 tb_status tb_plan_backward(tb_ctx *ctx, const tb_run *r, const tb_bwd *b);
 
+/** Which Jacobian, and where it goes. */
+typedef struct tb_jacobian_spec {
+    const int *inputs; /* of the graph, streams: its columns, one after the */
+    size_t ninputs;    /* other */
+    size_t columns;    /* from one row to the next in out: their elements, */
+    bool blocks;       /* or, of one input, those of the row's own token */
+    double *out;       /* a row for each token and channel of the outputs */
+} tb_jacobian_spec;
+
+/** tb_plan_jacobian - of all outputs, many cotangents at once; out must be
+ * zero, and where an output does not depend on an input it stays so. Needs
+ * TB_PASS_BWD and KEEP and a forward. *done is false, and out as it was, where
+ * sequences of a batch meet (tb_op_reach), an output is no stream, or there
+ * would be too much of it: then row by row with tb_plan_backward. */
+tb_status tb_plan_jacobian(tb_ctx *ctx, const tb_run *r,
+                           const tb_jacobian_spec *j, bool *done);
+
 /** tb_plan_tangent - tin per input, tparams per param (NULL: zero); tout per
  * output, overwritten. Needs TB_PASS_TAN and a forward. */
 tb_status tb_plan_tangent(tb_ctx *ctx, const tb_run *r, const void *const *tin,

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+/* A Jacobian from one forward pass by many cotangents at once: every op's
+ * backward is called with as many copies of its batch as there are cotangents.
+ *
+ * A cotangent is one element (token t, channel c) of the outputs. Down to where
+ * tokens meet (attention) its gradient is zero at all other tokens, so those of
+ * one channel share a copy there: a token's row is that of its own cotangent.
+ * Such a gradient is called narrow, [channels, B, T, width]; below attention it
+ * is wide, [channels, T, B, T, width]. */
+#include "plan/plan_parts.h"
+
+/** The gradient of one node, and where it stands in the room of a chunk. */
+typedef struct form {
+    bool wanted; /* something wanted lies behind */
+    bool narrow, wide;
+    size_t one; /* elements of the value */
+    size_t narrow_at, wide_at;
+} form;
+
+typedef struct job {
+    tb_ctx *ctx;
+    const tb_run *r;
+    const tb_plan *p;
+    const tb_jacobian_spec *j;
+    const tb_kern *k;
+    size_t batch, time, channels;
+    form *forms;    /* per node */
+    size_t at_once; /* channels of a chunk */
+    size_t chunks;  /* side by side, */
+    size_t first;   /* the first of them */
+    size_t grads;   /* bytes of a chunk's gradients and of flags per node, */
+    size_t open_at; /* which stand here: its wide gradient counts by now; */
+    size_t room;    /* and of all it needs */
+    unsigned char *rooms;
+} job;
+
+/** One chunk at work. */
+typedef struct chunk {
+    const job *w;
+    size_t from, n; /* channels */
+    unsigned char *room;
+} chunk;
+
+static size_t size_of(const job *w)
+{
+    return tb_dtype_size(w->k->dtype);
+}
+
+/* --- may it be done? -------------------------------------------------------
+ */
+
+static const double *attr_of(const tb_run *r, int node)
+{
+    return r->attr ? r->attr[node] : r->plan->steps[node].call.attr;
+}
+
+static tb_reach reach_of(const tb_run *r, int node)
+{
+    return tb_op_reach(r->plan->graph->nodes[node].op, attr_of(r, node));
+}
+
+static bool is_stream(const tb_plan *p, int node)
+{
+    return p->graph->nodes[node].shape.kind == TB_SHAPE_STREAM;
+}
+
+/* Copies of a batch do not meet, and all gradients have the same rows. */
+static bool can_repeat(const job *w)
+{
+    for (int n = 0; n < w->p->graph->nnodes; n++)
+        if (w->forms[n].wanted &&
+            (!is_stream(w->p, n) || w->p->steps[n].call.time != w->time ||
+             reach_of(w->r, n) == TB_REACH_BATCH))
+            return false;
+    return true;
+}
+
+/* --- forms -----------------------------------------------------------------
+ */
+
+static bool gives_back(const job *w, int node, int i)
+{
+    const tb_node *n = &w->p->graph->nodes[node];
+    return w->forms[n->in[i]].wanted && !tb_plan_data(n->op, i) && n->op->bwd &&
+           !tb_plan_stops(n->op);
+}
+
+static void mark_wanted(job *w)
+{
+    const tb_graph *g = w->p->graph;
+    for (size_t i = 0; i < w->j->ninputs; i++)
+        w->forms[g->inputs[w->j->inputs[i]]].wanted = true;
+    for (int n = 0; n < g->nnodes; n++) {
+        w->forms[n].one = w->p->steps[n].count;
+        for (int i = 0; i < g->nodes[n].nin; i++)
+            if (gives_back(w, n, i))
+                w->forms[n].wanted = true;
+    }
+}
+
+static void mark_forms(job *w)
+{
+    const tb_graph *g = w->p->graph;
+    for (int o = 0; o < g->noutputs; o++)
+        w->forms[g->outputs[o].node].narrow = true;
+    for (int n = g->nnodes - 1; n >= 0; n--) {
+        form *f = &w->forms[n];
+        bool meet = reach_of(w->r, n) == TB_REACH_SEQUENCE;
+        f->narrow = f->narrow && f->wanted;
+        f->wide = f->wide || (f->narrow && meet);
+        for (int i = 0; i < g->nodes[n].nin; i++)
+            if (gives_back(w, n, i)) {
+                w->forms[g->nodes[n].in[i]].wide |= f->wide;
+                w->forms[g->nodes[n].in[i]].narrow |= f->narrow && !f->wide;
+            }
+    }
+}
+
+/* --- room ------------------------------------------------------------------
+ */
+
+static bool grow(size_t *total, size_t n, size_t size, size_t *at)
+{
+    size_t bytes;
+    *at = *total;
+    return tb_mul(n, size, &bytes) && tb_add(bytes, 63, &bytes) &&
+           tb_add(*total, bytes / 64 * 64, total);
+}
+
+/* Copies of the batch that a node's call has in a chunk of n channels. */
+static size_t copies(const job *w, const form *f, size_t n)
+{
+    return f->wide ? n * w->time : n;
+}
+
+/* Which stream inputs the backward of a node reads: of a product with a weight
+ * none, where the weight's own gradient is not wanted. */
+static bool reads(const job *w, int node, int i)
+{
+    const tb_node *n = &w->p->graph->nodes[node];
+    return is_stream(w->p, n->in[i]) && (n->op->needs & TB_NEED_IN(i)) &&
+           (i > 0 || n->op->jac != TB_JAC_WEIGHT);
+}
+
+static size_t saved_of(const tb_plan *p, int node, size_t count)
+{
+    tb_opcall c = p->steps[node].call;
+    c.batch *= count;
+    return p->graph->nodes[node].op->saved ? p->graph->nodes[node].op->saved(&c)
+                                           : 0;
+}
+
+/* Copies of what forward saved: one where it does not grow with the batch, as
+ * running statistics. */
+static size_t saved_copies(const job *w, int node, size_t count)
+{
+    return saved_of(w->p, node, count) == saved_of(w->p, node, 1) ? 1 : count;
+}
+
+/* Operands of a call, which stand behind the gradients: copies of streams,
+ * value, saved block, scratch. */
+typedef struct layout {
+    size_t in[TB_OP_INPUTS], out, saved, scratch, end;
+} layout;
+
+static bool lay_out(const job *w, int node, const tb_opcall *c, size_t count,
+                    layout *l)
+{
+    const tb_node *n = &w->p->graph->nodes[node];
+    size_t saved = saved_of(w->p, node, count), one;
+    size_t scratch = n->op->scratch ? n->op->scratch(c) : 0;
+    bool fits = true;
+    l->end = w->grads;
+    for (int i = 0; i < n->nin; i++)
+        if (reads(w, node, i))
+            fits = fits && tb_mul(count, w->forms[n->in[i]].one, &one) &&
+                   grow(&l->end, one, size_of(w), &l->in[i]);
+    if (n->op->needs & TB_NEED_OUT)
+        fits = fits && tb_mul(count, w->forms[node].one, &one) &&
+               grow(&l->end, one, size_of(w), &l->out);
+    return fits && grow(&l->end, saved, 1, &l->saved) &&
+           grow(&l->end, scratch, 1, &l->scratch);
+}
+
+/* Places everything of a chunk of n channels; false: it cannot be counted. */
+static bool place(job *w, size_t n)
+{
+    bool fits = true;
+    w->grads = w->room = 0;
+    for (int i = 0; i < w->p->graph->nnodes; i++) {
+        form *f = &w->forms[i];
+        size_t all = 0;
+        if (f->narrow)
+            fits = fits && tb_mul(n, f->one, &all) &&
+                   grow(&w->grads, all, size_of(w), &f->narrow_at);
+        if (f->wide)
+            fits = fits && tb_mul(n * w->time, f->one, &all) &&
+                   grow(&w->grads, all, size_of(w), &f->wide_at);
+    }
+    fits = fits && grow(&w->grads, (size_t)w->p->graph->nnodes, sizeof(bool),
+                        &w->open_at);
+    for (int i = 0; fits && i < w->p->graph->nnodes; i++) {
+        const form *f = &w->forms[i];
+        layout l = {0};
+        tb_opcall c = w->p->steps[i].call;
+        if (tb_plan_leaf(w->p, i) || (!f->narrow && !f->wide))
+            continue;
+        c.batch *= copies(w, f, n);
+        fits = lay_out(w, i, &c, copies(w, f, n), &l);
+        w->room = l.end > w->room ? l.end : w->room;
+    }
+    w->room = w->room > w->grads ? w->room : w->grads;
+    return fits;
+}
+
+/* Chunks as large as stay in the caches, by size alone, some side by side. */
+static tb_status make_room(job *w, bool *done)
+{
+    enum { CACHE = 1 << 20 };
+    const size_t most = (size_t)1 << 28;
+    w->at_once = w->channels;
+    *done = place(w, 1) && w->room <= most;
+    if (!*done)
+        return TB_OK;
+    while (w->at_once > 1 && (!place(w, w->at_once) || w->room > CACHE))
+        w->at_once = (w->at_once + 1) / 2;
+    *done = place(w, w->at_once);
+    w->chunks = (w->channels + w->at_once - 1) / w->at_once;
+    if (w->chunks > (size_t)tb_threads_count(w->ctx))
+        w->chunks = (size_t)tb_threads_count(w->ctx);
+    while (w->chunks > 1 && w->room > most / w->chunks)
+        w->chunks--;
+    w->rooms = tb_alloc(w->ctx, w->chunks, w->room);
+    return w->rooms ? TB_OK : TB_ERR_MEMORY;
+}
+
+/* --- one call --------------------------------------------------------------
+ */
+
+static void *narrow_of(const chunk *k, int node)
+{
+    return k->room + k->w->forms[node].narrow_at;
+}
+
+static void *wide_of(const chunk *k, int node)
+{
+    return k->room + k->w->forms[node].wide_at;
+}
+
+static void *repeat(const chunk *k, const void *x, size_t one, size_t count,
+                    size_t at)
+{
+    unsigned char *to = k->room + at;
+    for (size_t i = 0; i < count; i++)
+        memcpy(to + i * one, x, one);
+    return to;
+}
+
+/* The call of a node with `count` copies of its batch. */
+static void prepare(const chunk *k, int node, size_t count, tb_opcall *c)
+{
+    const job *w = k->w;
+    const tb_node *n = &w->p->graph->nodes[node];
+    layout l = {0};
+    tb_plan_call(w->ctx, w->r, node, false, c);
+    c->batch *= count;
+    (void)lay_out(w, node, c, count, &l);
+    for (int i = 0; i < n->nin; i++)
+        if (l.in[i])
+            c->in[i] = repeat(k, c->in[i], w->forms[n->in[i]].one * size_of(w),
+                              count, l.in[i]);
+    if (l.out)
+        c->out =
+            repeat(k, c->out, w->forms[node].one * size_of(w), count, l.out);
+    if (n->op->saved)
+        c->saved = repeat(k, c->saved, saved_of(w->p, node, 1),
+                          saved_copies(w, node, count), l.saved);
+    c->scratch = k->room + l.scratch;
+}
+
+/* wide[c, t, b, t] += narrow[c, b, t], which is 0 then. */
+static void widen(const chunk *k, int node)
+{
+    const job *w = k->w;
+    size_t d = w->p->graph->nodes[node].shape.width, T = w->time;
+    size_t row = d * size_of(w), n = k->n * w->batch * T;
+    unsigned char *from = narrow_of(k, node), *to = wide_of(k, node);
+    for (size_t i = 0; i < n; i++) {
+        size_t c = i / T / w->batch, b = i / T % w->batch, t = i % T;
+        size_t at = ((c * T + t) * w->batch + b) * T + t;
+        w->k->add(d, to + at * row, from + i * row, to + at * row);
+    }
+    memset(from, 0, n * row);
+}
+
+static bool *open_of(const chunk *k, int node)
+{
+    return (bool *)(k->room + k->w->open_at) + node;
+}
+
+/* Terms are added in the order of their readers: those that came narrow are in
+ * the wide gradient before the first wide one. */
+static void open_wide(const chunk *k, int node)
+{
+    if (!*open_of(k, node) && k->w->forms[node].narrow)
+        widen(k, node);
+    *open_of(k, node) = true;
+}
+
+static void hand_back(const chunk *k, int node, tb_opcall *c)
+{
+    const job *w = k->w;
+    const tb_node *n = &w->p->graph->nodes[node];
+    bool wide = w->forms[node].wide;
+    c->gout = wide ? wide_of(k, node) : narrow_of(k, node);
+    for (int i = 0; i < n->nin; i++) {
+        if (!gives_back(w, node, i))
+            continue;
+        if (wide)
+            open_wide(k, n->in[i]);
+        c->gin[i] = wide ? wide_of(k, n->in[i]) : narrow_of(k, n->in[i]);
+    }
+    n->op->bwd(c);
+    for (int i = 0; i < n->nin && !wide; i++)
+        if (gives_back(w, node, i) && *open_of(k, n->in[i]))
+            widen(k, n->in[i]);
+}
+
+static void back_node(const chunk *k, int node)
+{
+    const form *f = &k->w->forms[node];
+    tb_opcall c;
+    if (f->wide)
+        open_wide(k, node);
+    if (tb_plan_leaf(k->w->p, node))
+        return;
+    prepare(k, node, copies(k->w, f, k->n), &c);
+    hand_back(k, node, &c);
+}
+
+/* --- chunks ----------------------------------------------------------------
+ */
+
+static void put(const job *w, void *x, size_t i, double v)
+{
+    if (w->k->dtype == TB_F32)
+        ((float *)x)[i] = (float)v;
+    else
+        ((double *)x)[i] = v;
+}
+
+/* 1 at channel c of every token of its output. */
+static void seed(const chunk *k)
+{
+    const job *w = k->w;
+    const tb_graph *g = w->p->graph;
+    size_t rows = w->batch * w->time, before = 0;
+    memset(k->room, 0, w->grads);
+    for (int o = 0; o < g->noutputs; o++) {
+        size_t d = g->nodes[g->outputs[o].node].shape.width;
+        for (size_t c = 0; c < k->n; c++) {
+            size_t at = k->from + c - before;
+            if (k->from + c < before || at >= d ||
+                !w->forms[g->outputs[o].node].narrow)
+                continue;
+            for (size_t r = 0; r < rows; r++)
+                put(w, narrow_of(k, g->outputs[o].node),
+                    (c * rows + r) * d + at, 1);
+        }
+        before += d;
+    }
+}
+
+static void store(const job *w, const void *from, size_t at, size_t n,
+                  double *to)
+{
+    if (w->k->dtype == TB_F32)
+        for (size_t i = 0; i < n; i++)
+            to[i] = (double)((const float *)from)[at + i];
+    else
+        memcpy(to, (const double *)from + at, n * sizeof *to);
+}
+
+/* Row (b, t, c) of the Jacobian by one input: n elements of its own sequence
+ * or, in blocks, of its own token. */
+static void give_row(const chunk *k, int node, size_t c, size_t row,
+                     double *out)
+{
+    const job *w = k->w;
+    const form *f = &w->forms[node];
+    size_t d = w->p->graph->nodes[node].shape.width, T = w->time;
+    size_t b = row / T, t = row % T;
+    size_t wide = ((c * T + t) * w->batch + b) * T * d;
+    size_t narrow = (c * w->batch * T + row) * d;
+    if (w->j->blocks && f->wide)
+        store(w, wide_of(k, node), wide + t * d, d, out);
+    else if (w->j->blocks && f->narrow)
+        store(w, narrow_of(k, node), narrow, d, out);
+    else if (f->wide)
+        store(w, wide_of(k, node), wide, T * d, out + b * T * d);
+    else if (f->narrow)
+        store(w, narrow_of(k, node), narrow, d, out + row * d);
+}
+
+static void give(const chunk *k)
+{
+    const job *w = k->w;
+    const tb_graph *g = w->p->graph;
+    size_t rows = w->batch * w->time, before = 0;
+    for (size_t i = 0; i < w->j->ninputs; i++) {
+        int node = g->inputs[w->j->inputs[i]];
+        for (size_t c = 0; c < k->n; c++)
+            for (size_t r = 0; r < rows; r++)
+                give_row(k, node, c, r,
+                         w->j->out + before +
+                             (r * w->channels + k->from + c) * w->j->columns);
+        before += w->forms[node].one;
+    }
+}
+
+static void run_chunk(void *arg, size_t number)
+{
+    const job *w = arg;
+    chunk k = {.w = w,
+               .from = (w->first + number) * w->at_once,
+               .n = w->at_once,
+               .room = w->rooms + number * w->room};
+    if (k.from >= w->channels)
+        return;
+    if (k.n > w->channels - k.from)
+        k.n = w->channels - k.from;
+    seed(&k);
+    for (int n = w->p->graph->nnodes - 1; n >= 0; n--)
+        if (w->forms[n].narrow || w->forms[n].wide)
+            back_node(&k, n);
+    give(&k);
+}
+
+static tb_status run(job *w, bool *done)
+{
+    TB_TRY(make_room(w, done));
+    if (!*done)
+        return TB_OK;
+    tb_gemm_load(w->ctx);
+    for (; w->first * w->at_once < w->channels; w->first += w->chunks)
+        tb_parallel(w->ctx, w->chunks, run_chunk, w);
+    tb_free(w->ctx, w->rooms);
+    return TB_OK;
+}
+
+tb_status tb_plan_jacobian(tb_ctx *ctx, const tb_run *r,
+                           const tb_jacobian_spec *j, bool *done)
+{
+    const tb_plan *p = r->plan;
+    const tb_opcall *y = &p->steps[p->graph->outputs[0].node].call;
+    job w = {.ctx = ctx,
+             .r = r,
+             .p = p,
+             .j = j,
+             .k = y->k,
+             .batch = y->batch,
+             .time = y->time};
+    *done = false;
+    if (!(p->passes & TB_PASS_KEEP) || !(p->passes & TB_PASS_BWD))
+        return TB_FAIL(ctx, TB_ERR_ARG, "%s: planned without its values kept",
+                       p->name);
+    for (int o = 0; o < p->graph->noutputs; o++) {
+        if (!is_stream(p, p->graph->outputs[o].node))
+            return TB_OK;
+        w.channels += p->graph->nodes[p->graph->outputs[o].node].shape.width;
+    }
+    w.forms = tb_alloc(ctx, (size_t)p->graph->nnodes, sizeof *w.forms);
+    if (!w.forms)
+        return TB_ERR_MEMORY;
+    mark_wanted(&w);
+    mark_forms(&w);
+    tb_status s = can_repeat(&w) ? run(&w, done) : TB_OK;
+    tb_free(ctx, w.forms);
+    return s;
+}
