@@ -5,6 +5,9 @@
 #include "kernels/kern_template.h"
 #include "kernels/kern_norm.h"
 #include "kernels/kern_rows.h"
+#if REAL_BITS == 32
+#    include "kernels/kern_bf16.h"
+#endif
 #include "kernels/gemm_template.h"
 
 static const tb_kern FN(table) = {
@@ -37,6 +40,10 @@ static const tb_kern FN(table) = {
     .adamw = FN(adamw),
     .nonfinite = FN(nonfinite),
     .norm2 = FN(norm2),
+#if REAL_BITS == 32
+    .to_bf16 = to_bf16,
+    .round_bf16 = round_bf16,
+#endif
 };
 
 #undef REAL_BITS

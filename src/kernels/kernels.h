@@ -122,6 +122,12 @@ typedef struct tb_kern {
     size_t (*nonfinite)(size_t n, const void *x);
     /* Euclidean length; f64 scales first so that it cannot overflow */
     double (*norm2)(size_t n, const void *x);
+
+    /* f32 tables only, NULL in the others: rounded to bf16, the upper half of
+     * a float (nearest even; nan stays nan, subnormals are rounded like all
+     * others), as its 16 bits and as a float */
+    void (*to_bf16)(size_t n, const void *x, uint16_t *y);
+    void (*round_bf16)(size_t n, const void *x, void *y);
 } tb_kern;
 
 /** tb_kern_get - the fastest table this CPU, OS and TB_ISA allow. */

@@ -71,6 +71,9 @@ CALL(drop,
 CALL(drop_add,
      k->drop(tb_rng_make(b->n, "drop"), 0.3, b->d, b->n, b->x, true, b->y))
 CALL(adamw, b->adamw.n = b->n; k->adamw(&b->adamw, b->y, b->x, b->y2, b->y3))
+/* doubles have no such rows */
+CALL(to_bf16, if (k->to_bf16) k->to_bf16(b->n, b->x, b->y))
+CALL(round_bf16, if (k->round_bf16) k->round_bf16(b->n, b->x, b->y))
 #undef CALL
 
 static const struct kernel_call {
@@ -116,6 +119,8 @@ static const struct kernel_call {
     ONE(drop, drop)
     ONE(drop, drop_add)
     ONE(adamw, adamw)
+    ONE(to_bf16, to_bf16)
+    ONE(round_bf16, round_bf16)
 /* clang-format on */
 #undef ONE
 #undef ROWS
