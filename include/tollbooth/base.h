@@ -49,8 +49,11 @@ int tb_status_exit(tb_status s);
 /** tb_status_text - a constant English phrase for `s`. */
 const char *tb_status_text(tb_status s);
 
-/** Storage and compute type of a plan's tensors. */
-typedef enum tb_dtype { TB_F32, TB_F64 } tb_dtype;
+/** Storage and compute type of a plan's tensors. TB_BF16, for models and
+ * training only: TB_F32 but for the products with weights, whose operands are
+ * rounded to bf16 (sums in f32). Weights, gradients, the stream, norms,
+ * attention, loss and optimizer stay f32. */
+typedef enum tb_dtype { TB_F32, TB_F64, TB_BF16, TB_DTYPE_UNSET } tb_dtype;
 
 /** tb_dtype_size - bytes of one element. */
 size_t tb_dtype_size(tb_dtype t);

@@ -123,7 +123,7 @@ bool tb_ctx_interrupted(const tb_ctx *ctx);
 
 /** tb_ctx_slot - one pointer a room hangs on the context (kernel table,
  * GEMM back end); `drop` is called at tb_ctx_destroy. */
-typedef enum tb_slot { TB_SLOT_GEMM, TB_SLOT_COUNT } tb_slot;
+typedef enum tb_slot { TB_SLOT_GEMM, TB_SLOT_BF16, TB_SLOT_COUNT } tb_slot;
 void *tb_ctx_slot(const tb_ctx *ctx, tb_slot slot);
 void tb_ctx_slot_set(tb_ctx *ctx, tb_slot slot, void *p,
                      void (*drop)(tb_ctx *, void *));

@@ -3,6 +3,10 @@
  * have, capped by TB_ISA. */
 #include "kernels/kern_tables.h"
 
+#if defined(__x86_64__)
+#    include <cpuid.h>
+#endif
+
 #if defined(__wasm__)
 const char *const tb_kern_isas[] = {"wasm", NULL};
 #elif defined(__aarch64__)
@@ -39,6 +43,20 @@ static bool runs_avx512(void)
            __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512vl");
 }
+
+/* Leaf 7, subleaf 1: AVX512_BF16 is bit 5 of eax. */
+static bool cpu_has_bf16(void)
+{
+    unsigned a = 0, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1);
+}
+
+/* Leaf 7: AMX_BF16 is bit 22 of edx. */
+static bool cpu_has_amx(void)
+{
+    unsigned a, b, c, d = 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1);
+}
 #endif
 
 /* in the order of tb_kern_isas */
@@ -74,9 +92,14 @@ static const tb_level *best(const char *limit)
     return found;
 }
 
+static tb_dtype stored(tb_dtype t)
+{
+    return t == TB_BF16 ? TB_F32 : t;
+}
+
 const tb_kern *tb_kern_get(const tb_ctx *ctx, tb_dtype dtype)
 {
-    return best(tb_ctx_isa_limit(ctx))->kern[dtype];
+    return best(tb_ctx_isa_limit(ctx))->kern[stored(dtype)];
 }
 
 const tb_kern *tb_kern_isa(const char *isa, tb_dtype dtype)
@@ -89,4 +112,23 @@ tb_gemm_part_fn tb_gemm_part_get(const char *limit, tb_dtype dtype, bool fma)
 {
     const tb_level *level = best(limit);
     return fma ? level->fma[dtype] : level->part[dtype];
+}
+
+tb_gemm_part_fn tb_gemm_bf16_get(const char *limit)
+{
+#if defined(__x86_64__)
+    if (best(limit)->runs == runs_avx512 && cpu_has_bf16())
+        return tb_gemm_bf16_avx512;
+#endif
+    (void)limit;
+    return NULL;
+}
+
+bool tb_gemm_has_amx(void)
+{
+#if defined(__x86_64__)
+    return cpu_has_amx();
+#else
+    return false;
+#endif
 }

@@ -14,14 +14,15 @@ void tb_gemm_load(tb_ctx *ctx)
 
 const char *tb_gemm_name(tb_ctx *ctx, tb_dtype dtype)
 {
-    (void)ctx;
-    (void)dtype;
-    return "tollbooth (wasm)";
+    return dtype == TB_BF16 ? tb_gemm_bf16_name(ctx) : "tollbooth (wasm)";
 }
 
 void tb_gemm(tb_ctx *ctx, const tb_gemm_args *g)
 {
-    tb_gemm_own(ctx, g);
+    if (g->bf16)
+        tb_gemm_bf16(ctx, g);
+    else
+        tb_gemm_own(ctx, g);
 }
 
 #else
@@ -169,6 +170,8 @@ void tb_gemm_load(tb_ctx *ctx)
 
 const char *tb_gemm_name(tb_ctx *ctx, tb_dtype dtype)
 {
+    if (dtype == TB_BF16)
+        return tb_gemm_bf16_name(ctx);
     tb_gemm_load(ctx);
     const tb_gemm_libs *libs = libs_of(ctx);
     if (!libs)
@@ -259,7 +262,9 @@ static bool run_library(tb_ctx *ctx, const tb_gemm_args *g)
 
 void tb_gemm(tb_ctx *ctx, const tb_gemm_args *g)
 {
-    if (tb_ctx_is_exact(ctx) || !run_library(ctx, g))
+    if (g->bf16)
+        tb_gemm_bf16(ctx, g);
+    else if (tb_ctx_is_exact(ctx) || !run_library(ctx, g))
         tb_gemm_own(ctx, g);
 }
 

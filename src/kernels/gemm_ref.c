@@ -69,13 +69,18 @@ static void choose_grid(const tb_gemm_args *g, int threads, tb_gemm_grid *grid)
     }
 }
 
-void tb_gemm_own(const tb_ctx *ctx, const tb_gemm_args *g)
+void tb_gemm_cut(const tb_ctx *ctx, const tb_gemm_args *g, tb_gemm_part_fn part)
 {
-    tb_gemm_grid grid = {.g = g, .rows = 1, .cols = 1};
-    grid.part = tb_gemm_part_get(tb_ctx_isa_limit(ctx), g->dtype,
-                                 !tb_ctx_is_exact(ctx));
+    tb_gemm_grid grid = {.g = g, .part = part, .rows = 1, .cols = 1};
     /* below this (about 10 us of work) waking threads costs more */
     if ((double)g->m * (double)g->n * (double)g->k > 300e3)
         choose_grid(g, tb_threads_count(ctx), &grid);
     tb_parallel(ctx, grid.rows * grid.cols, run_part, &grid);
+}
+
+void tb_gemm_own(const tb_ctx *ctx, const tb_gemm_args *g)
+{
+    tb_gemm_cut(ctx, g,
+                tb_gemm_part_get(tb_ctx_isa_limit(ctx), g->dtype,
+                                 !tb_ctx_is_exact(ctx)));
 }

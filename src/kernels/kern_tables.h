@@ -32,6 +32,17 @@ extern const tb_gemm_part_fn tb_gemm_fma_neon[2];
  * Without FMA all give the same bits. */
 tb_gemm_part_fn tb_gemm_part_get(const char *limit, tb_dtype dtype, bool fma);
 
+/** Operands rounded to bf16, by the processor's own instruction. */
+extern const tb_gemm_part_fn tb_gemm_bf16_avx512;
+/** tb_gemm_bf16_get - it, or NULL where this build, the processor or `limit`
+ * lacks it. tb_gemm_has_amx - are there tile units for bf16? */
+tb_gemm_part_fn tb_gemm_bf16_get(const char *limit);
+bool tb_gemm_has_amx(void);
+
+/** tb_gemm_cut - a product by `part`, in parallel. */
+void tb_gemm_cut(const tb_ctx *ctx, const tb_gemm_args *g,
+                 tb_gemm_part_fn part);
+
 /** tb_gemm_own - our own product in parallel: the same bits for any number of
  * threads, and those of tb_gemm_ref if the context is exact. */
 void tb_gemm_own(const tb_ctx *ctx, const tb_gemm_args *g);
@@ -40,5 +51,14 @@ void tb_gemm_own(const tb_ctx *ctx, const tb_gemm_args *g);
  * such library or it cannot do this product: then C is as before. */
 bool tb_gemm_dnnl(tb_ctx *ctx, const tb_gemm_args *g);
 bool tb_gemm_cblas(tb_ctx *ctx, const tb_gemm_args *g);
+
+/** tb_gemm_bf16 - the live product of operands rounded to bf16; then each one
+ * by itself, false as above. */
+void tb_gemm_bf16(tb_ctx *ctx, const tb_gemm_args *g);
+void tb_gemm_bf16_emulated(tb_ctx *ctx, const tb_gemm_args *g);
+bool tb_gemm_bf16_own(tb_ctx *ctx, const tb_gemm_args *g);
+bool tb_gemm_bf16_dnnl(tb_ctx *ctx, const tb_gemm_args *g);
+/** tb_gemm_bf16_name - which. */
+const char *tb_gemm_bf16_name(tb_ctx *ctx);
 
 #endif

@@ -153,6 +153,7 @@ double tb_kern_peak(const char *isa, size_t rounds, float *out);
  * never reads C. */
 typedef struct tb_gemm_args {
     tb_dtype dtype;
+    bool bf16; /* f32 only: A and B are rounded to bf16 first, sums are f32 */
     bool ta, tb;
     size_t m, n, k;
     double alpha, beta;
@@ -167,6 +168,11 @@ typedef struct tb_gemm_args {
  * and there it never opens a library: call tb_gemm_load before. */
 void tb_gemm(tb_ctx *ctx, const tb_gemm_args *g);
 
+/** With bf16, tb_gemm rounds as tb_kern.to_bf16 does. Where the processor has
+ * AVX512_BF16: oneDNN's matmul primitive or our own kernel; both take subnormal
+ * numbers for zero. Elsewhere, and in an exact context, it is emulated:
+ * our own product of floats that were rounded, in blocks of k of 256. */
+
 /** tb_gemm_ref - our own product, serial, no FMA: beta c, then for each 256
  * values of k alpha times their sum in increasing order, all in the operands'
  * type. The same bits everywhere; an exact context runs it in parallel. */
@@ -176,7 +182,8 @@ void tb_gemm_ref(const tb_gemm_args *g);
  * does). Never fails: without a library our own code runs. */
 void tb_gemm_load(tb_ctx *ctx);
 
-/** tb_gemm_name - "oneDNN 2.6.3 (dnnl_sgemm)", ... for this dtype. */
+/** tb_gemm_name - "oneDNN 2.6.3 (dnnl_sgemm)", ... for this dtype; TB_BF16:
+ * what a product with bf16 runs on. */
 const char *tb_gemm_name(tb_ctx *ctx, tb_dtype dtype);
 
 #endif

@@ -2,15 +2,22 @@
 /* Matrix products: every form, odd shapes, padded rows, beta 0 and 1, each
  * back end against a product in double, within k eps sum|a||b|. */
 #include "tb_test.h"
+#include <stdlib.h>
+#include "kernels/gemm_matmul.h"
 #include "kernels/kern_tables.h"
 #include "threads/threads.h"
 
 enum { SIDE_MAX = 300, PAD = 3, BUF_MAX = SIDE_MAX * (SIDE_MAX + PAD) };
 
+/* of the products that follow: operands rounded to bf16; alpha with beta 1 */
+static bool rounding;
+static double scaled = -0.75;
+
 /* One product with its own memory; C's padding holds `untouched`. */
 typedef struct product {
     tb_gemm_args g;
-    char *a, *b, *c, *c0;
+    char *a, *b, *a2, *b2, *c, *c0;
+    const void *ra, *rb; /* the operands as they are multiplied */
     size_t c_bytes;
 } product;
 
@@ -20,6 +27,8 @@ static void product_init(tb_test *T, product *p)
 {
     p->a = tb_test_guarded(T, BUF_MAX * sizeof(double));
     p->b = tb_test_guarded(T, BUF_MAX * sizeof(double));
+    p->a2 = tb_test_guarded(T, BUF_MAX * sizeof(double));
+    p->b2 = tb_test_guarded(T, BUF_MAX * sizeof(double));
     p->c = tb_test_guarded(T, BUF_MAX * sizeof(double));
     p->c0 = tb_test_guarded(T, BUF_MAX * sizeof(double));
 }
@@ -36,6 +45,14 @@ static size_t extent(size_t rows, size_t cols, size_t ld)
     return rows > 0 ? (rows - 1) * ld + cols : 0;
 }
 
+static const void *rounded(const void *x, size_t n, void *y)
+{
+    if (!rounding)
+        return x;
+    tb_kern_isa(tb_kern_isas[0], TB_F32)->round_bf16(n, x, y);
+    return y;
+}
+
 static void product_fill(tb_test *T, product *p, tb_dtype t, int form, size_t m,
                          size_t n, size_t k, double beta)
 {
@@ -45,12 +62,13 @@ static void product_fill(tb_test *T, product *p, tb_dtype t, int form, size_t m,
     size_t nb = tb ? extent(n, k, ldb) : extent(k, n, ldb);
     size_t nc = extent(m, n, ldc);
     p->g = (tb_gemm_args){.dtype = t,
+                          .bf16 = rounding,
                           .ta = ta,
                           .tb = tb,
                           .m = m,
                           .n = n,
                           .k = k,
-                          .alpha = beta == 0 ? 1 : -0.75,
+                          .alpha = beta == 0 ? 1 : scaled,
                           .beta = beta,
                           .lda = lda,
                           .ldb = ldb,
@@ -61,6 +79,8 @@ static void product_fill(tb_test *T, product *p, tb_dtype t, int form, size_t m,
     p->c_bytes = nc * tb_dtype_size(t);
     tb_test_fill(T, t, last(t, p->a, na), na);
     tb_test_fill(T, t, last(t, p->b, nb), nb);
+    p->ra = rounded(p->g.a, na, last(t, p->a2, na));
+    p->rb = rounded(p->g.b, nb, last(t, p->b2, nb));
     tb_test_fill(T, t, p->g.c, nc);
     for (size_t i = 0; i < nc; i++)
         if (i % ldc >= n)
@@ -86,9 +106,9 @@ static double wanted(const product *p, size_t i, size_t j, double *size)
     double sum = 0, old = 0;
     *size = 0;
     for (size_t q = 0; q < g->k; q++) {
-        double a = tb_test_get(g->dtype, g->a,
+        double a = tb_test_get(g->dtype, p->ra,
                                g->ta ? q * g->lda + i : i * g->lda + q);
-        double b = tb_test_get(g->dtype, g->b,
+        double b = tb_test_get(g->dtype, p->rb,
                                g->tb ? j * g->ldb + q : q * g->ldb + j);
         sum += a * b;
         *size += tb_fabs(g->alpha * a * b);
@@ -213,6 +233,33 @@ TB_TEST(dnnl_f32)
     all_products(T, TB_F32, dnnl, "oneDNN");
 }
 
+/* The library's matmul primitive, in floats. */
+static tb_matmul *matmul;
+static void run_matmul(tb_ctx *ctx, const tb_gemm_args *g)
+{
+    if (!tb_matmul_run(ctx, matmul, g))
+        tb_gemm_own(ctx, g); /* k = 0 */
+}
+
+TB_TEST(matmul_f32)
+{
+    matmul = tb_matmul_create(T->ctx);
+    if (!matmul)
+        TB_SKIP(T, "no oneDNN 2 here");
+    scaled = 1;
+    all_products(T, TB_F32, run_matmul, tb_matmul_version(matmul));
+    /* more shapes than are kept */
+    product p;
+    product_init(T, &p);
+    for (size_t n = 1; n < 200; n++) {
+        product_fill(T, &p, TB_F32, (int)n % 4, 5, n, 7, (double)(n % 2));
+        TB_REQUIRE(T, tb_matmul_run(T->ctx, matmul, &p.g));
+        product_check(T, &p, "matmul");
+    }
+    scaled = -0.75;
+    tb_matmul_destroy(T->ctx, matmul);
+}
+
 TB_TEST(cblas_both)
 {
     if (!has(T, tb_gemm_cblas))
@@ -245,6 +292,163 @@ TB_TEST(own_with_fma_on_every_isa)
             TB_SKIP(T, fma_isa);
         all_products(T, TB_F32, fma_part, fma_isa);
         all_products(T, TB_F64, fma_part, fma_isa);
+    }
+}
+
+/* --- operands rounded to bf16 --------------------------------------------- */
+
+/* The sum is one of floats: the bound is that of f32, about the rounded
+ * operands. */
+static void all_rounded(tb_test *T, gemm_fn gemm, const char *who)
+{
+    rounding = true;
+    all_products(T, TB_F32, gemm, who);
+    rounding = false;
+}
+
+TB_TEST(live_bf16)
+{
+    all_rounded(T, tb_gemm, tb_gemm_name(T->ctx, TB_BF16));
+}
+
+TB_TEST(emulated_bf16)
+{
+    all_rounded(T, tb_gemm_bf16_emulated, "emulated");
+    tb_ctx_exact(T->ctx, true);
+    all_rounded(T, tb_gemm, "exact");
+}
+
+static void bf16_own(tb_ctx *ctx, const tb_gemm_args *g)
+{
+    if (!tb_gemm_bf16_own(ctx, g))
+        __builtin_trap();
+}
+
+TB_TEST(own_bf16)
+{
+    if (!tb_gemm_bf16_get(tb_ctx_isa_limit(T->ctx)))
+        TB_SKIP(T, "no AVX512_BF16 here");
+    all_rounded(T, bf16_own, "our own");
+}
+
+/* k = 0 and other factors than 1 are not for the library */
+static bool dnnl_refused;
+static void bf16_dnnl(tb_ctx *ctx, const tb_gemm_args *g)
+{
+    if (tb_gemm_bf16_dnnl(ctx, g))
+        return;
+    dnnl_refused = dnnl_refused || g->k > 0;
+    bf16_own(ctx, g);
+}
+
+TB_TEST(dnnl_bf16)
+{
+    product p;
+    product_init(T, &p);
+    rounding = true;
+    product_fill(T, &p, TB_F32, 0, 3, 4, 5, 0);
+    bool here = tb_gemm_bf16_dnnl(T->ctx, &p.g);
+    product_fill(T, &p, TB_F32, 0, 3, 4, 5, 1);
+    bool with_alpha = tb_gemm_bf16_dnnl(T->ctx, &p.g);
+    rounding = false;
+    TB_CHECK(T, !with_alpha);
+    if (!here)
+        TB_SKIP(T, "no oneDNN 2 or no AVX512_BF16 here");
+    scaled = 1;
+    dnnl_refused = false;
+    all_rounded(T, bf16_dnnl, "oneDNN bf16");
+    scaled = -0.75;
+    TB_CHECK(T, !dnnl_refused);
+}
+
+/* More than a copy holds: pieces along m, n and k. */
+TB_TEST(large_bf16)
+{
+    static const size_t sizes[][3] = {{70, 1100, 5000}, {4300, 40, 1030}};
+    for (size_t s = 0; s < 2 * TB_LEN(sizes); s++) {
+        const size_t *size = sizes[s / 2];
+        bool turn = s % 2; /* as a weight's gradient, and as a linear map */
+        size_t m = size[0], n = size[1], k = size[2];
+        float *a = tb_alloc(T->ctx, m * k, sizeof *a);
+        float *b = tb_alloc(T->ctx, n * k, sizeof *b);
+        product p = {.g = {.dtype = TB_F32,
+                           .bf16 = true,
+                           .ta = turn,
+                           .tb = !turn,
+                           .m = m,
+                           .n = n,
+                           .k = k,
+                           .alpha = 1,
+                           .a = a,
+                           .b = b,
+                           .c = tb_alloc(T->ctx, m * n, sizeof(float)),
+                           .lda = turn ? m : k,
+                           .ldb = turn ? n : k,
+                           .ldc = n}};
+        tb_test_fill(T, TB_F32, a, m * k);
+        tb_test_fill(T, TB_F32, b, n * k);
+        tb_gemm(T->ctx, &p.g);
+        rounding = true;
+        p.ra = rounded(a, m * k, a), p.rb = rounded(b, n * k, b);
+        rounding = false;
+        for (size_t at = 0; at < m * n; at += m * n / 97) {
+            double size_of = 0;
+            double want = wanted(&p, at / n, at % n, &size_of);
+            TB_NEAR(T, (double)((float *)p.g.c)[at], want,
+                    (double)(k + 3) * 0x1p-24 * size_of);
+        }
+        tb_free(T->ctx, a), tb_free(T->ctx, b), tb_free(T->ctx, p.g.c);
+    }
+}
+
+/* The processor's sums and the emulated ones differ by their order only. */
+TB_TEST(hardware_and_emulation_agree)
+{
+    static float want[BUF_MAX];
+    product p;
+    product_init(T, &p);
+    rounding = true;
+    for (int form = 0; form < 4; form++) {
+        product_fill(T, &p, TB_F32, form, 130, 140, 300, 0);
+        tb_gemm_bf16_emulated(T->ctx, &p.g);
+        memcpy(want, p.g.c, p.c_bytes);
+        product_reset(&p);
+        tb_gemm(T->ctx, &p.g);
+        for (size_t i = 0; i < p.c_bytes / sizeof *want; i++)
+            TB_NEAR(T, (double)((float *)p.g.c)[i], (double)want[i],
+                    2 * 300 * 0x1p-24 * 300);
+    }
+    rounding = false;
+}
+
+/* Infinite and nan operands stay what they are. */
+TB_TEST(bf16_keeps_what_is_not_finite)
+{
+    enum { N = 70 };
+    static float a[N * N], b[N * N], c[N * N];
+    tb_test_fill(T, TB_F32, a, N * N);
+    tb_test_fill(T, TB_F32, b, N * N);
+    a[0] = __builtin_inff(), a[3 * N] = __builtin_nanf("");
+    const tb_gemm_args g = {.dtype = TB_F32,
+                            .bf16 = true,
+                            .m = N,
+                            .n = N,
+                            .k = N,
+                            .alpha = 1,
+                            .a = a,
+                            .b = b,
+                            .c = c,
+                            .lda = N,
+                            .ldb = N,
+                            .ldc = N};
+    for (int exact = 0; exact < 2; exact++) {
+        tb_ctx_exact(T->ctx, exact);
+        tb_gemm(T->ctx, &g);
+        for (size_t j = 0; j < N; j++) {
+            TB_CHECK(T, c[j] == (b[j] < 0 ? -1 : 1) * __builtin_inff());
+            TB_CHECK(T, c[3 * N + j] != c[3 * N + j]);
+            TB_CHECK(T, c[N + j] - c[N + j] == 0);
+        }
     }
 }
 
@@ -299,6 +503,42 @@ TB_TEST(exact_has_the_bits_of_ref_for_any_threads)
                 TB_SAME(T, p.g.c, want, p.c_bytes);
             }
         }
+}
+
+/* ... and with bf16 those of ref on operands that were rounded before, on every
+ * instruction set. */
+TB_TEST(exact_bf16_has_the_bits_of_ref)
+{
+    static float want[BUF_MAX];
+    const char *limit = getenv("TB_ISA");
+    char *before = limit ? strdup(limit) : NULL;
+    product p;
+    product_init(T, &p);
+    rounding = true;
+    for (int form = 0; form < 4; form++) {
+        product_fill(T, &p, TB_F32, form, 190, 171, 300, 1);
+        tb_gemm_args ref = p.g;
+        ref.a = p.ra, ref.b = p.rb, ref.c = want;
+        memcpy(want, p.g.c, p.c_bytes);
+        tb_gemm_ref(&ref);
+        for (size_t i = 0; tb_kern_isas[i]; i++) {
+            tb_ctx *ctx = NULL;
+            setenv("TB_ISA", tb_kern_isas[i], 1);
+            TB_OKAY(T, tb_ctx_create(&ctx));
+            tb_ctx_exact(ctx, true);
+            product_reset(&p);
+            tb_gemm(ctx, &p.g);
+            TB_SAME(T, p.g.c, want, p.c_bytes);
+            TB_CHECK(T, strstr(tb_gemm_name(ctx, TB_BF16), "emulated"));
+            tb_ctx_destroy(ctx);
+        }
+    }
+    rounding = false;
+    if (before)
+        setenv("TB_ISA", before, 1);
+    else
+        unsetenv("TB_ISA");
+    free(before);
 }
 
 /* one element, in the order the header promises */
@@ -371,6 +611,10 @@ TB_TEST(products_inside_tb_parallel)
 TB_TEST(names_say_what_runs)
 {
     TB_CHECK(T, strlen(tb_gemm_name(T->ctx, TB_F32)) > 5);
+    const char *name = tb_gemm_name(T->ctx, TB_BF16);
+    TB_CHECK(T, strstr(name, "bf16") != NULL);
+    TB_CHECK(T, !strstr(name, "emulated") ==
+                    (tb_gemm_bf16_get(tb_ctx_isa_limit(T->ctx)) != NULL));
     tb_ctx_exact(T->ctx, true);
     TB_CHECK(T, strncmp(tb_gemm_name(T->ctx, TB_F64), "tollbooth", 9) == 0);
 }
