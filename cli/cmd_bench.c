@@ -94,6 +94,8 @@ static void rates_json(tb_json *j, const tb_bench_machine *m,
     }
     if (r->tokens_per_s > 0)
         tb_json_number(j, "tokens_per_s", r->tokens_per_s);
+    if (r->memory > 0)
+        tb_json_number(j, "memory", r->memory);
 }
 
 static void machine_json(tb_json *j, const tb_bench_machine *m)

@@ -46,6 +46,8 @@ typedef struct tb_bench_result {
     double executed_gflops; /* the same with what blocks do for nothing: whole
                                blocks on the diagonal, scores twice */
     double tokens_per_s;
+    double memory; /* bytes an update holds: weights, gradients, two moments,
+                      activations and what passes borrow */
 } tb_bench_result;
 
 /** What to measure. */

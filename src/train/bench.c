@@ -164,6 +164,7 @@ static void give(const bench *b, tb_bench_machine *m, tb_bench_result *out)
         r->gflops = job->flops / median * 1e-9;
         r->executed_gflops = job->executed / median * 1e-9;
         r->tokens_per_s = job->tokens / median;
+        r->memory = job->held;
     }
 }
 

@@ -16,6 +16,7 @@ typedef struct tb_bench_job {
     tb_status (*run)(struct tb_bench_job *j);
     void (*close)(struct tb_bench_job *j); /* NULL: memory is all there is */
     double bytes, flops, executed, tokens; /* of one run; 0: does not apply */
+    double held;                           /* bytes of memory, of an update */
     tb_bench_stream stream;
     void *memory[TB_BENCH_MEMORY];
     size_t nmemory;

@@ -104,7 +104,8 @@ static tb_status optimizer_open(training *t, const size_t *size)
 tb_status tb_bench_step(tb_bench_job *j, const size_t *size, size_t what)
 {
     (void)what;
-    size_t n = size[2] * size[3];
+    enum { COPIES = 4 }; /* weights, gradients, two moments */
+    size_t n = size[2] * size[3], activations;
     const tb_settings s = settings_of(size[0], size[1], size[2], size[4]);
     training *t = tb_bench_memory(j, 1, sizeof *t);
     if (!t)
@@ -118,6 +119,10 @@ tb_status tb_bench_step(tb_bench_job *j, const size_t *size, size_t what)
         return TB_ERR_MEMORY;
     TB_TRY(model_open(j->ctx, &s, &t->block, &t->model));
     TB_TRY(optimizer_open(t, size));
+    TB_TRY(tb_model_memory(t->model, size[3], size[2], size[2], TB_PASS_BWD,
+                           &activations));
+    j->held = (double)activations +
+              COPIES * sizeof(float) * (double)t->model->nelements;
     t->batch = size[3];
     j->tokens = (double)n;
     j->flops = tb_model_flops(t->model);

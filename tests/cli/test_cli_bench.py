@@ -39,6 +39,7 @@ def bench_every_kind(t):
         t.eq("gflops" in c, kind in ("gemm", "attn", "step", "flow"), c)
         t.eq("executed_gflops" in c, kind == "attn", c)
         t.eq("tokens_per_s" in c, kind in ("step", "generate", "flow"), c)
+        t.eq("memory" in c, kind == "step", c)
         if "gbps" in c:
             t.near(c["share_of_stream"] * m[STREAM[c["stream"]]] / c["gbps"], 1,
                    1e-12)

@@ -417,6 +417,22 @@ def train_profile(t):
     t.ok("profile" not in bad, bad)
 
 
+@test
+def train_fast_as_reference(t):
+    """200 updates on the fast path, with our own product, and with the kernels
+    that define the others: the same losses up to what rounding in another
+    order makes of them."""
+    book(t)
+    line = ["pre-ln", "--text", "book.txt", *TINY, "--steps", "200", "--json"]
+    curves = [[s["loss"] for s in train(t, *line, *more, env=env).lines()[1:-1]]
+              for more, env in (((), {}), (("--exact",), {}),
+                                (("--exact",), {"TB_ISA": "ref"}))]
+    t.eq(len(curves[0]), 200)
+    t.ok(curves[0][-1] < 0.7 * curves[0][0], "nothing was learned")
+    t.near(curves[0], curves[1], 1e-4)
+    t.eq(curves[1], curves[2], "exact: the same bits on every set")
+
+
 # --- generate and score --------------------------------------------------------
 
 def trained(t, *more, text=None):

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""bench/scale: a table of small sizes, and words for a table there is not."""
+
+import os
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from tb_cli import PROGRAM, ROOT, alone, test  # noqa: E402
+
+
+def scale(t, *words, rc=0):
+    p = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "scale"),
+                        "--tollbooth", PROGRAM, "--rounds", "1", *words],
+                       cwd=t.dir, capture_output=True, text=True)
+    t.eq(p.returncode, rc, p.stderr)
+    return p
+
+
+@test
+def bench_scale(t):
+    p = scale(t, "--most", "128", "width")
+    rows = [[c.strip() for c in line.split("|")[1:-1]]
+            for line in p.stdout.splitlines() if line.startswith("|")]
+    t.eq(rows[0], ["width", "ms", "power", "tokens/s", "of peak", "MiB", "power"])
+    t.eq([r[0] for r in rows[2:]], ["64", "128"])
+    # weights grow with the square, activations with the width
+    t.ok(1 < float(rows[3][6]) < 2, rows)
+    t.has(p.stdout, "**Width**: 2 blocks")
+    t.has(scale(t, "wdith", rc=2).stderr, "got wdith, wanted some of: depth width")
+    t.has(scale(t, "--help").stdout, "a straight")
+
+
+alone(__name__)
