@@ -161,7 +161,7 @@ static void gain_part(const tb_opcall *c, tb_norm_family family, size_t from,
     bool flat;
     double g = weights(c, f.d, mine.w, &flat);
     *mine.sum = *mine.max = 0;
-    for (size_t r = from; r < to; r++) {
+    for (size_t r = from * f.groups; r < to * f.groups; r++) {
         read_row(c, &f, r, mine.u, &p);
         double scale = g * p.rstd;
         *mine.sum += scale * scale * frobenius2(&p);
@@ -189,10 +189,10 @@ static void length_range(const tb_opcall *c, size_t from, size_t to,
 void tb_op_norm_gain(const tb_opcall *c, tb_norm_family family, double *rms,
                      double *max)
 {
-    static const tb_range_fn range[] = {layer_range, rms_range, length_range};
+    static const tb_rows_fn range[] = {layer_range, rms_range, length_range};
     tb_norm_form f = tb_norm_form_of(c, family);
-    size_t pieces = tb_op_pieces(f.rows, f.d);
-    tb_op_each(c, f.rows, f.d, range[family]);
+    size_t pieces = tb_op_row_pieces(tb_op_rows(c));
+    tb_op_each_row(c, range[family]);
     double sum = 0;
     *max = 0;
     for (size_t i = 0; i < pieces; i++) {

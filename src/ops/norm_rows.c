@@ -21,6 +21,7 @@ tb_norm_form tb_norm_form_of(const tb_opcall *c, tb_norm_family family)
     size_t groups = (size_t)attr[TB_ATTR_NORM_GROUPS];
     groups = groups ? groups : 1;
     tb_norm_form f = {.family = family,
+                      .groups = groups,
                       .rows = tb_op_rows(c) * groups,
                       .d = c->out_shape.width / groups,
                       .mode = (tb_eps_mode)attr[TB_ATTR_NORM_EPS_MODE],

@@ -41,16 +41,18 @@ typedef struct tb_opcall {
     tb_shape in_shape[TB_OP_INPUTS], out_shape;
     double attr[TB_OP_ATTRS];
     const void *in[TB_OP_INPUTS];
-    void *out;                     /* fwd writes; bwd, tan may read */
-    const void *tin[TB_OP_INPUTS]; /* tan: NULL means zero */
-    void *tout;                    /* tan: overwritten */
-    const void *gout;              /* bwd */
-    void *gin[TB_OP_INPUTS];       /* bwd: added to; NULL means unwanted */
-    void *saved;                   /* written by fwd, read by bwd and tan; bwd
-                                      may leave there what update reads */
-    void *state[TB_OP_INPUTS];     /* update: the inputs it may rewrite */
-    void *scratch;                 /* free use within one call */
-    tb_rng rng;                    /* this node's random stream, this step */
+    void *out;                       /* fwd writes; bwd, tan may read */
+    const void *tin[TB_OP_INPUTS];   /* tan: NULL means zero */
+    void *tout;                      /* tan: overwritten */
+    const void *gout;                /* bwd */
+    void *gin[TB_OP_INPUTS];         /* bwd: added to; NULL means unwanted */
+    const void *gbase[TB_OP_INPUTS]; /* bwd, see tb_op.bases: gin = gbase + the
+                                        gradient; NULL means zero */
+    void *saved;                     /* written by fwd, read by bwd and tan; bwd
+                                        may leave there what update reads */
+    void *state[TB_OP_INPUTS];       /* update: the inputs it may rewrite */
+    void *scratch;                   /* free use within one call */
+    tb_rng rng;                      /* this node's random stream, this step */
 } tb_opcall;
 
 /** What stands on the lane when every branch is removed. */
@@ -100,6 +102,13 @@ typedef enum tb_reach {
 #define TB_NEED_IN(i) (1u << (i))
 #define TB_NEED_OUT   (1u << 8)
 
+/** Rows [from, to) of a pass, `chunk` being the piece they belong to: tokens
+ * of a stream, rows of a matrix, else one row that is all. */
+typedef void (*tb_rows_fn)(const tb_opcall *c, size_t from, size_t to,
+                           size_t chunk);
+
+/* A pass has a whole part, a row part, or both. Forward and tangent run the
+ * whole part first, backward the row part. */
 typedef struct tb_op {
     const char *name;   /* as in the language where it can be written */
     const char *symbol; /* in formulas: LN, RMS, gelu */
@@ -117,7 +126,7 @@ typedef struct tb_op {
     bool approximate; /* in some mode bwd is not the derivative of fwd: the
                          paper's rule, stated in the op's file */
     /* shape rule: false with *why set where the shapes cannot be meant; the
-     * caller has checked min_in and max_in. Leaves: NULL, as fwd, bwd, tan */
+     * caller has checked min_in and max_in. Leaves: NULL, and no passes */
     bool (*shape)(const tb_shape *in, int nin, const double *attr,
                   tb_shape *out, const char **why);
     /* times and widths of one call that its shapes alone do not tell: NULL or
@@ -127,9 +136,23 @@ typedef struct tb_op {
      * stands by itself, one after the other */
     size_t (*saved)(const tb_opcall *c);
     size_t (*scratch)(const tb_opcall *c); /* bytes, any pass; NULL: none */
-    void (*fwd)(const tb_opcall *c);
+    void (*fwd)(const tb_opcall *c);       /* whole parts */
     void (*bwd)(const tb_opcall *c);
     void (*tan)(const tb_opcall *c);
+    /* row parts: a row of streams in gives that row of streams out, so several
+     * ops can go through memory together */
+    tb_rows_fn fwd_rows, bwd_rows, tan_rows;
+    bool elements;    /* they want elements [from, to) instead */
+    unsigned rows_in; /* of an op with both parts: the inputs that the row part
+                         reads in fwd and has gradients for in bwd; 0: all */
+    /* what a piece of rows sums: doubles of scratch, 0 before bwd_rows, see
+     * tb_op_part. Sums go row by row: where a call ends must not show */
+    size_t (*part)(const tb_opcall *c);
+    void (*join)(const tb_opcall *c, size_t pieces); /* adds them to gin */
+    /* inputs for which bwd heeds gbase: a whole part gin itself or NULL, a row
+     * part any. For the others gin is made ready before (a stream's in a row
+     * part row by row, while it is in the cache) */
+    unsigned bases;
     /* state[i] = running statistic i after this step: once per training step,
      * after fwd and, where there was one, bwd, with their `saved` and without
      * inputs; buffers start as in the list below, have no gradient, no decay

@@ -25,21 +25,11 @@ static void add_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
               tb_op_peek(c, c->in[1], from), tb_op_at(c, c->out, from));
 }
 
-static void add_fwd(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_out_count(c), 1, add_range);
-}
-
 static void sub_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     (void)chunk;
     c->k->sub(to - from, tb_op_peek(c, c->in[0], from),
               tb_op_peek(c, c->in[1], from), tb_op_at(c, c->out, from));
-}
-
-static void sub_fwd(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_out_count(c), 1, sub_range);
 }
 
 /* g0 += gy, g1 += sign gy */
@@ -59,21 +49,11 @@ static void add_bwd_range(const tb_opcall *c, size_t from, size_t to,
     bwd_signed(c, from, to, 1);
 }
 
-static void add_bwd(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_out_count(c), 1, add_bwd_range);
-}
-
 static void sub_bwd_range(const tb_opcall *c, size_t from, size_t to,
                           size_t chunk)
 {
     (void)chunk;
     bwd_signed(c, from, to, -1);
-}
-
-static void sub_bwd(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_out_count(c), 1, sub_bwd_range);
 }
 
 /* ty = t0 + sign t1 */
@@ -92,21 +72,11 @@ static void add_tan_range(const tb_opcall *c, size_t from, size_t to,
     tan_signed(c, from, to, 1);
 }
 
-static void add_tan(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_out_count(c), 1, add_tan_range);
-}
-
 static void sub_tan_range(const tb_opcall *c, size_t from, size_t to,
                           size_t chunk)
 {
     (void)chunk;
     tan_signed(c, from, to, -1);
-}
-
-static void sub_tan(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_out_count(c), 1, sub_tan_range);
 }
 
 const tb_op tb_op_add = {
@@ -117,9 +87,10 @@ const tb_op tb_op_add = {
     .lane = TB_LANE_PASS,
     .jac = TB_JAC_SUM,
     .shape = shape,
-    .fwd = add_fwd,
-    .bwd = add_bwd,
-    .tan = add_tan,
+    .fwd_rows = add_range,
+    .bwd_rows = add_bwd_range,
+    .tan_rows = add_tan_range,
+    .elements = true,
 };
 
 const tb_op tb_op_sub = {
@@ -130,7 +101,8 @@ const tb_op tb_op_sub = {
     .lane = TB_LANE_PASS,
     .jac = TB_JAC_DIFF,
     .shape = shape,
-    .fwd = sub_fwd,
-    .bwd = sub_bwd,
-    .tan = sub_tan,
+    .fwd_rows = sub_range,
+    .bwd_rows = sub_bwd_range,
+    .tan_rows = sub_tan_range,
+    .elements = true,
 };

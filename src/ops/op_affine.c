@@ -25,11 +25,6 @@ static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
         shift(c, to - from, c->attr[TB_ATTR_AFFINE_OFFSET], y);
 }
 
-static void fwd(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_out_count(c), 1, fwd_range);
-}
-
 static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     (void)chunk;
@@ -37,25 +32,11 @@ static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
                tb_op_peek(c, c->gout, from), tb_op_at(c, c->gin[0], from));
 }
 
-static void bwd(const tb_opcall *c)
-{
-    if (c->gin[0])
-        tb_op_each(c, tb_op_out_count(c), 1, bwd_range);
-}
-
 static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     (void)chunk;
     c->k->scale(to - from, c->attr[TB_ATTR_AFFINE_SCALE],
                 tb_op_peek(c, c->tin[0], from), tb_op_at(c, c->tout, from));
-}
-
-static void tan_(const tb_opcall *c)
-{
-    if (c->tin[0])
-        tb_op_each(c, tb_op_out_count(c), 1, tan_range);
-    else
-        tb_op_copy(c, tb_op_out_count(c), NULL, c->tout);
 }
 
 const tb_op tb_op_affine = {
@@ -68,7 +49,8 @@ const tb_op tb_op_affine = {
     .lane = TB_LANE_PASS,
     .jac = TB_JAC_AFFINE,
     .shape = tb_op_shape_keep,
-    .fwd = fwd,
-    .bwd = bwd,
-    .tan = tan_,
+    .fwd_rows = fwd_range,
+    .bwd_rows = bwd_range,
+    .tan_rows = tan_range,
+    .elements = true,
 };

@@ -145,7 +145,7 @@ static double deviation(const tb_opcall *c, const view *v, size_t row, size_t j)
     return tb_op_get(c, c->in[X], row * v->d + j) - v->s.mean[j];
 }
 
-static void each(const tb_opcall *c, tb_range_fn fn)
+static void each(const tb_opcall *c, tb_rows_fn fn)
 {
     tb_op_each(c, c->out_shape.width, tb_op_times(4, tb_op_rows(c)), fn);
 }
@@ -238,7 +238,7 @@ static void fwd_part(const tb_opcall *c, kind what, size_t from, size_t to)
     }
 }
 
-static void fwd_with(const tb_opcall *c, kind what, tb_range_fn fn)
+static void fwd_with(const tb_opcall *c, kind what, tb_rows_fn fn)
 {
     const view v = view_of(c, what);
     size_t kept = 0;

@@ -67,21 +67,6 @@ static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     join(c, from, to, c->tin, c->tout);
 }
 
-static void fwd(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_rows(c), c->out_shape.width, fwd_range);
-}
-
-static void bwd(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_rows(c), c->out_shape.width, bwd_range);
-}
-
-static void tan_(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_rows(c), c->out_shape.width, tan_range);
-}
-
 const tb_op tb_op_concat = {
     .name = "concat",
     .symbol = "concat",
@@ -92,7 +77,7 @@ const tb_op tb_op_concat = {
     .lane = TB_LANE_PASS,
     .jac = TB_JAC_MULTI,
     .shape = shape,
-    .fwd = fwd,
-    .bwd = bwd,
-    .tan = tan_,
+    .fwd_rows = fwd_range,
+    .bwd_rows = bwd_range,
+    .tan_rows = tan_range,
 };

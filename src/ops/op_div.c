@@ -23,20 +23,25 @@ static bool shape(const tb_shape *in, int nin, const double *attr,
     return true;
 }
 
-/* --- by a stream, or one scalar by another ------------------------------- */
-
-static void same_fwd(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+/* The divisor of element i is in[1][i * step(c)]. */
+static size_t step(const tb_opcall *c)
 {
-    (void)chunk;
-    for (size_t i = from; i < to; i++)
-        tb_op_set(c, c->out, i,
-                  tb_op_get(c, c->in[0], i) / tb_op_get(c, c->in[1], i));
+    return tb_op_same(c->in_shape[1], c->out_shape) ? 1 : 0;
 }
 
-static void same_bwd(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+static void fwd(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
+    size_t d = c->out_shape.width, one = step(c);
     (void)chunk;
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from * d; i < to * d; i++)
+        tb_op_set(c, c->out, i,
+                  tb_op_get(c, c->in[0], i) / tb_op_get(c, c->in[1], i * one));
+}
+
+static void same_bwd(const tb_opcall *c, size_t from, size_t to)
+{
+    size_t d = c->out_shape.width;
+    for (size_t i = from * d; i < to * d; i++) {
         double g = tb_op_get(c, c->gout, i) / tb_op_get(c, c->in[1], i);
         if (c->gin[0])
             tb_op_acc(c, c->gin[0], i, g);
@@ -45,84 +50,48 @@ static void same_bwd(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     }
 }
 
-static void same_tan(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+static void scalar_bwd(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
+    size_t d = c->out_shape.width;
+    double s = tb_op_get(c, c->in[1], 0);
+    if (c->gin[0])
+        c->k->axpy((to - from) * d, 1 / s, tb_op_peek(c, c->gout, from * d),
+                   tb_op_at(c, c->gin[0], from * d));
+    for (size_t r = from; r < to && c->gin[1]; r++)
+        *tb_op_part(c, chunk, 1) -= c->k->dot(d, tb_op_peek(c, c->gout, r * d),
+                                              tb_op_peek(c, c->out, r * d)) /
+                                    s;
+}
+
+static void bwd(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    if (step(c))
+        same_bwd(c, from, to);
+    else
+        scalar_bwd(c, from, to, chunk);
+}
+
+static void tan_(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    size_t d = c->out_shape.width, one = step(c);
     (void)chunk;
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from * d; i < to * d; i++) {
         double t = c->tin[0] ? tb_op_get(c, c->tin[0], i) : 0;
         if (c->tin[1])
-            t -= tb_op_get(c, c->out, i) * tb_op_get(c, c->tin[1], i);
-        tb_op_set(c, c->tout, i, t / tb_op_get(c, c->in[1], i));
+            t -= tb_op_get(c, c->out, i) * tb_op_get(c, c->tin[1], i * one);
+        tb_op_set(c, c->tout, i, t / tb_op_get(c, c->in[1], i * one));
     }
 }
 
-/* --- a stream by a scalar ------------------------------------------------ */
-
-static void scalar_fwd(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+static size_t part(const tb_opcall *c)
 {
-    (void)chunk;
-    double s = tb_op_get(c, c->in[1], 0);
-    for (size_t i = from; i < to; i++)
-        tb_op_set(c, c->out, i, tb_op_get(c, c->in[0], i) / s);
+    return step(c) ? 0 : 1;
 }
 
-static void scalar_bwd(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+static void join(const tb_opcall *c, size_t pieces)
 {
-    double s = tb_op_get(c, c->in[1], 0);
-    const void *gy = tb_op_peek(c, c->gout, from);
-    if (c->gin[0])
-        c->k->axpy(to - from, 1 / s, gy, tb_op_at(c, c->gin[0], from));
-    if (c->gin[1])
-        *tb_op_part(c, chunk, 1) =
-            -c->k->dot(to - from, gy, tb_op_peek(c, c->out, from)) / s;
-}
-
-static void scalar_tan(const tb_opcall *c, size_t from, size_t to, size_t chunk)
-{
-    (void)chunk;
-    double s = tb_op_get(c, c->in[1], 0);
-    void *ty = tb_op_at(c, c->tout, from);
-    tb_op_copy(c, to - from, NULL, ty);
-    if (c->tin[0])
-        c->k->axpy(to - from, 1 / s, tb_op_peek(c, c->tin[0], from), ty);
-    if (c->tin[1])
-        c->k->axpy(to - from, -tb_op_get(c, c->tin[1], 0) / s,
-                   tb_op_peek(c, c->out, from), ty);
-}
-
-/* --- the three passes ---------------------------------------------------- */
-
-static bool broadcasts(const tb_opcall *c)
-{
-    return !tb_op_same(c->in_shape[1], c->out_shape);
-}
-
-static void each(const tb_opcall *c, tb_range_fn same, tb_range_fn scalar)
-{
-    tb_op_each(c, tb_op_out_count(c), 1, broadcasts(c) ? scalar : same);
-}
-
-static void fwd(const tb_opcall *c)
-{
-    each(c, same_fwd, scalar_fwd);
-}
-
-static void bwd(const tb_opcall *c)
-{
-    each(c, same_bwd, scalar_bwd);
-    if (broadcasts(c))
-        tb_op_join(c, tb_op_pieces(tb_op_out_count(c), 1), 1, 0, 1, c->gin[1]);
-}
-
-static void tan_(const tb_opcall *c)
-{
-    each(c, same_tan, scalar_tan);
-}
-
-static size_t scratch(const tb_opcall *c)
-{
-    size_t pieces = tb_op_pieces(tb_op_out_count(c), 1);
-    return broadcasts(c) ? tb_op_part_bytes(pieces, 1) : 0;
+    if (!step(c))
+        tb_op_join(c, pieces, 1, 0, 1, c->gin[1]);
 }
 
 const tb_op tb_op_div = {
@@ -134,8 +103,9 @@ const tb_op tb_op_div = {
     .jac = TB_JAC_QUOT,
     .needs = TB_NEED_IN(1) | TB_NEED_OUT,
     .shape = shape,
-    .scratch = scratch,
-    .fwd = fwd,
-    .bwd = bwd,
-    .tan = tan_,
+    .fwd_rows = fwd,
+    .bwd_rows = bwd,
+    .tan_rows = tan_,
+    .part = part,
+    .join = join,
 };

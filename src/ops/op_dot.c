@@ -60,21 +60,6 @@ static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     }
 }
 
-static void fwd(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_rows(c), width(c), fwd_range);
-}
-
-static void bwd(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_rows(c), width(c), bwd_range);
-}
-
-static void tan_(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_rows(c), width(c), tan_range);
-}
-
 const tb_op tb_op_dot = {
     .name = "dot",
     .symbol = "dot",
@@ -84,7 +69,7 @@ const tb_op tb_op_dot = {
     .jac = TB_JAC_MULTI,
     .needs = TB_NEED_IN(0) | TB_NEED_IN(1),
     .shape = shape,
-    .fwd = fwd,
-    .bwd = bwd,
-    .tan = tan_,
+    .fwd_rows = fwd_range,
+    .bwd_rows = bwd_range,
+    .tan_rows = tan_range,
 };

@@ -23,18 +23,10 @@ static void apply(const tb_opcall *c, size_t from, size_t to, const void *x,
                tb_op_peek(c, x, from), add, tb_op_at(c, y, from));
 }
 
-/* A random number costs about as much as this many plain elements. */
-enum { COST = 8 };
-
 static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     (void)chunk;
     apply(c, from, to, c->in[0], false, c->out);
-}
-
-static void fwd(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_out_count(c), COST, fwd_range);
 }
 
 static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
@@ -43,24 +35,10 @@ static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     apply(c, from, to, c->gout, true, c->gin[0]);
 }
 
-static void bwd(const tb_opcall *c)
-{
-    if (c->gin[0])
-        tb_op_each(c, tb_op_out_count(c), COST, bwd_range);
-}
-
 static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     (void)chunk;
     apply(c, from, to, c->tin[0], false, c->tout);
-}
-
-static void tan_(const tb_opcall *c)
-{
-    if (c->tin[0])
-        tb_op_each(c, tb_op_out_count(c), COST, tan_range);
-    else
-        tb_op_copy(c, tb_op_out_count(c), NULL, c->tout);
 }
 
 /* Masks are drawn by an element's number. */
@@ -79,9 +57,10 @@ const tb_op tb_op_drop = {
     .lane = TB_LANE_PASS,
     .jac = TB_JAC_SYMBOL,
     .shape = shape,
-    .fwd = fwd,
-    .bwd = bwd,
-    .tan = tan_,
+    .fwd_rows = fwd_range,
+    .bwd_rows = bwd_range,
+    .tan_rows = tan_range,
+    .elements = true,
     .reach = reach,
 };
 
@@ -127,30 +106,6 @@ static void skip_tan_range(const tb_opcall *c, size_t from, size_t to,
     skip_rows(c, from, to, c->tin[0], false, c->tout);
 }
 
-static void skip_each(const tb_opcall *c, tb_range_fn fn)
-{
-    tb_op_each(c, tb_op_rows(c), c->out_shape.width, fn);
-}
-
-static void skip_fwd(const tb_opcall *c)
-{
-    skip_each(c, skip_fwd_range);
-}
-
-static void skip_bwd(const tb_opcall *c)
-{
-    if (c->gin[0])
-        skip_each(c, skip_bwd_range);
-}
-
-static void skip_tan(const tb_opcall *c)
-{
-    if (c->tin[0])
-        skip_each(c, skip_tan_range);
-    else
-        tb_op_copy(c, tb_op_out_count(c), NULL, c->tout);
-}
-
 const tb_op tb_op_skipdrop = {
     .name = "skipdrop",
     .symbol = "drop_branch",
@@ -161,8 +116,8 @@ const tb_op tb_op_skipdrop = {
     .lane = TB_LANE_PASS,
     .jac = TB_JAC_SYMBOL,
     .shape = shape,
-    .fwd = skip_fwd,
-    .bwd = skip_bwd,
-    .tan = skip_tan,
+    .fwd_rows = skip_fwd_range,
+    .bwd_rows = skip_bwd_range,
+    .tan_rows = skip_tan_range,
     .reach = reach,
 };

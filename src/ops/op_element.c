@@ -27,11 +27,6 @@ static double abs_slope(double x)
     return x < 0 ? -1 : sign;
 }
 
-static void each(const tb_opcall *c, tb_range_fn fn)
-{
-    tb_op_each(c, tb_op_out_count(c), 4, fn);
-}
-
 #define ELEMENT(label, from_, need)                                            \
     static void label##_fwd_range(const tb_opcall *c, size_t from, size_t to,  \
                                   size_t chunk)                                \
@@ -58,22 +53,6 @@ static void each(const tb_opcall *c, tb_range_fn fn)
                       tb_op_get(c, c->tin[0], i) *                             \
                           label##_slope(tb_op_get(c, c->from_, i)));           \
     }                                                                          \
-    static void label##_fwd(const tb_opcall *c)                                \
-    {                                                                          \
-        each(c, label##_fwd_range);                                            \
-    }                                                                          \
-    static void label##_bwd(const tb_opcall *c)                                \
-    {                                                                          \
-        if (c->gin[0])                                                         \
-            each(c, label##_bwd_range);                                        \
-    }                                                                          \
-    static void label##_tan(const tb_opcall *c)                                \
-    {                                                                          \
-        if (c->tin[0])                                                         \
-            each(c, label##_tan_range);                                        \
-        else                                                                   \
-            tb_op_copy(c, tb_op_out_count(c), NULL, c->tout);                  \
-    }                                                                          \
     const tb_op tb_op_##label = {                                              \
         .name = #label,                                                        \
         .symbol = #label,                                                      \
@@ -83,9 +62,10 @@ static void each(const tb_opcall *c, tb_range_fn fn)
         .jac = TB_JAC_DIAG,                                                    \
         .needs = need,                                                         \
         .shape = tb_op_shape_keep,                                             \
-        .fwd = label##_fwd,                                                    \
-        .bwd = label##_bwd,                                                    \
-        .tan = label##_tan,                                                    \
+        .fwd_rows = label##_fwd_range,                                         \
+        .bwd_rows = label##_bwd_range,                                         \
+        .tan_rows = label##_tan_range,                                         \
+        .elements = true,                                                      \
     };
 
 ELEMENT(exp, out, TB_NEED_OUT)

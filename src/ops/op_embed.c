@@ -39,11 +39,6 @@ static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     look_up(c, from, to, c->in[1], c->out);
 }
 
-static void fwd(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_rows(c), c->out_shape.width, fwd_range);
-}
-
 /* Columns [from, to) of every row in order: tokens that repeat add up in the
  * same order whatever the number of threads. */
 static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
@@ -68,14 +63,6 @@ static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     look_up(c, from, to, c->tin[1], c->tout);
 }
 
-static void tan_(const tb_opcall *c)
-{
-    if (c->tin[1])
-        tb_op_each(c, tb_op_rows(c), c->out_shape.width, tan_range);
-    else
-        tb_op_copy(c, tb_op_out_count(c), NULL, c->tout);
-}
-
 static const char *check(const tb_opcall *c, size_t *row)
 {
     size_t at;
@@ -96,8 +83,8 @@ const tb_op tb_op_embed = {
     .jac = TB_JAC_LEAF, /* no stream goes in */
     .needs = TB_NEED_IN(0),
     .shape = shape,
-    .fwd = fwd,
+    .fwd_rows = fwd_range,
     .bwd = bwd,
-    .tan = tan_,
+    .tan_rows = tan_range,
     .check = check,
 };

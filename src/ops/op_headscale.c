@@ -66,42 +66,15 @@ static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     double *sums = tb_op_part(c, chunk, heads(c));
     if (c->gin[0])
         add(c, from, to, c->gout, c->in[1], c->gin[0]);
-    memset(sums, 0, heads(c) * sizeof *sums);
     for (size_t r = from; r < to && c->gin[1]; r++)
         for (size_t h = 0; h < heads(c); h++)
             sums[h] += c->k->dot(n, tb_op_peek(c, c->gout, r * d + h * n),
                                  tb_op_peek(c, c->in[0], r * d + h * n));
 }
 
-static void each(const tb_opcall *c, tb_range_fn fn)
+static void join(const tb_opcall *c, size_t pieces)
 {
-    tb_op_each(c, tb_op_rows(c), c->out_shape.width, fn);
-}
-
-static size_t pieces(const tb_opcall *c)
-{
-    return tb_op_pieces(tb_op_rows(c), c->out_shape.width);
-}
-
-static void fwd(const tb_opcall *c)
-{
-    each(c, fwd_range);
-}
-
-static void bwd(const tb_opcall *c)
-{
-    each(c, bwd_range);
-    tb_op_join(c, pieces(c), heads(c), 0, heads(c), c->gin[1]);
-}
-
-static void tan_(const tb_opcall *c)
-{
-    each(c, tan_range);
-}
-
-static size_t scratch(const tb_opcall *c)
-{
-    return tb_op_part_bytes(pieces(c), heads(c));
+    tb_op_join(c, pieces, heads(c), 0, heads(c), c->gin[1]);
 }
 
 const tb_op tb_op_headscale = {
@@ -113,8 +86,9 @@ const tb_op tb_op_headscale = {
     .jac = TB_JAC_SYMBOL,
     .needs = TB_NEED_IN(0) | TB_NEED_IN(1),
     .shape = shape,
-    .scratch = scratch,
-    .fwd = fwd,
-    .bwd = bwd,
-    .tan = tan_,
+    .fwd_rows = fwd_range,
+    .bwd_rows = bwd_range,
+    .tan_rows = tan_range,
+    .part = heads,
+    .join = join,
 };

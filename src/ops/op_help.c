@@ -46,6 +46,13 @@ size_t tb_op_out_count(const tb_opcall *c)
     return tb_shape_count(c->out_shape, c->batch, c->time);
 }
 
+size_t tb_op_row_count(const tb_opcall *c)
+{
+    tb_shape s = c->out_shape;
+    size_t own = s.kind == TB_SHAPE_MATRIX ? s.height : 1;
+    return s.kind == TB_SHAPE_STREAM ? tb_op_rows(c) : own;
+}
+
 size_t tb_op_times(size_t a, size_t b)
 {
     size_t n;
@@ -59,26 +66,30 @@ size_t tb_op_bytes(const tb_opcall *c, size_t n)
 
 const void *tb_op_peek(const tb_opcall *c, const void *p, size_t i)
 {
-    return p ? (const char *)p + i * tb_dtype_size(c->k->dtype) : NULL;
+    /* as numbers: p may be where row 0 would be, see op_rows.c */
+    uintptr_t at = (uintptr_t)p + i * tb_dtype_size(c->k->dtype);
+    return p ? (const void *)at : NULL;
 }
 
 void *tb_op_at(const tb_opcall *c, void *p, size_t i)
 {
-    return p ? (char *)p + i * tb_dtype_size(c->k->dtype) : NULL;
+    return p ? (void *)((uintptr_t)p + i * tb_dtype_size(c->k->dtype)) : NULL;
 }
 
 double tb_op_get(const tb_opcall *c, const void *p, size_t i)
 {
-    return c->k->dtype == TB_F32 ? (double)((const float *)p)[i]
-                                 : ((const double *)p)[i];
+    const void *at = tb_op_peek(c, p, i);
+    return c->k->dtype == TB_F32 ? (double)*(const float *)at
+                                 : *(const double *)at;
 }
 
 void tb_op_set(const tb_opcall *c, void *p, size_t i, double v)
 {
+    void *at = tb_op_at(c, p, i);
     if (c->k->dtype == TB_F32)
-        ((float *)p)[i] = (float)v;
+        *(float *)at = (float)v;
     else
-        ((double *)p)[i] = v;
+        *(double *)at = v;
 }
 
 void tb_op_acc(const tb_opcall *c, void *p, size_t i, double v)
@@ -116,7 +127,7 @@ size_t tb_op_pieces(size_t n, size_t unit)
 
 typedef struct pass {
     const tb_opcall *c;
-    tb_range_fn fn;
+    tb_rows_fn fn;
     size_t n, pieces;
 } pass;
 
@@ -127,9 +138,25 @@ static void run_piece(void *arg, size_t chunk)
           tb_chunk_at(p->n, p->pieces, chunk + 1), chunk);
 }
 
-void tb_op_each(const tb_opcall *c, size_t n, size_t unit, tb_range_fn fn)
+void tb_op_each(const tb_opcall *c, size_t n, size_t unit, tb_rows_fn fn)
 {
     pass p = {.c = c, .fn = fn, .n = n, .pieces = tb_op_pieces(n, unit)};
+    if (p.pieces)
+        tb_parallel(c->ctx, p.pieces, run_piece, &p);
+}
+
+/* Few enough that a piece's sums cost little beside its rows. */
+enum { PIECE = 16 };
+
+size_t tb_op_row_pieces(size_t rows)
+{
+    return rows ? tb_chunks(rows, PIECE) : 0;
+}
+
+void tb_op_each_row(const tb_opcall *c, tb_rows_fn fn)
+{
+    size_t rows = tb_op_row_count(c);
+    pass p = {.c = c, .fn = fn, .n = rows, .pieces = tb_op_row_pieces(rows)};
     if (p.pieces)
         tb_parallel(c->ctx, p.pieces, run_piece, &p);
 }
@@ -155,10 +182,14 @@ double tb_op_total(const tb_opcall *c, size_t pieces, size_t len, size_t i)
 void tb_op_join(const tb_opcall *c, size_t pieces, size_t len, size_t first,
                 size_t n, void *g)
 {
-    if (!g)
+    double *sum = tb_op_part(c, 0, len) + first;
+    if (!g || !pieces)
         return;
+    for (size_t p = 1; p < pieces; p++)
+        for (size_t j = 0; j < n; j++)
+            sum[j] += tb_op_part(c, p, len)[first + j];
     for (size_t j = 0; j < n; j++)
-        tb_op_acc(c, g, j, tb_op_total(c, pieces, len, first + j));
+        tb_op_acc(c, g, j, sum[j]);
 }
 
 void tb_op_product(const tb_opcall *c, tb_op_form form, size_t m, size_t n,

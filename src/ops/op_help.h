@@ -32,6 +32,9 @@ void tb_op_copy(const tb_opcall *c, size_t n, const void *x, void *y);
 /** y += x over n elements. */
 void tb_op_plus(const tb_opcall *c, size_t n, const void *x, void *y);
 
+/** tb_op_row_count - rows of the op's row parts. */
+size_t tb_op_row_count(const tb_opcall *c);
+
 /** As many elements as fit a small block on the stack, of either dtype. */
 enum { TB_OP_BLOCK = 256 };
 typedef union tb_op_block {
@@ -47,14 +50,15 @@ void tb_op_mask(const tb_opcall *c, double p, size_t first, size_t n,
 
 /* --- chunks ------------------------------------------------------------- */
 
-/** Items [from, to) of a pass; `chunk` numbers the piece. */
-typedef void (*tb_range_fn)(const tb_opcall *c, size_t from, size_t to,
-                            size_t chunk);
-
 /** tb_op_pieces - chunks that n items of `unit` elements are cut into. */
 size_t tb_op_pieces(size_t n, size_t unit);
 /** tb_op_each - fn over all pieces of n items, in parallel. */
-void tb_op_each(const tb_opcall *c, size_t n, size_t unit, tb_range_fn fn);
+void tb_op_each(const tb_opcall *c, size_t n, size_t unit, tb_rows_fn fn);
+
+/** tb_op_row_pieces - pieces that the rows of row parts are cut into. */
+size_t tb_op_row_pieces(size_t rows);
+/** tb_op_each_row - fn over all of them, in parallel. */
+void tb_op_each_row(const tb_opcall *c, tb_rows_fn fn);
 
 /** tb_op_part - the `len` doubles of scratch that belong to one chunk. */
 double *tb_op_part(const tb_opcall *c, size_t chunk, size_t len);

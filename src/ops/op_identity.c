@@ -10,23 +10,16 @@ static void copy_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
                tb_op_at(c, c->out, from));
 }
 
-static void fwd(const tb_opcall *c)
-{
-    if (c->out != c->in[0])
-        tb_op_each(c, tb_op_out_count(c), 1, copy_range);
-}
-
 static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     (void)chunk;
-    tb_op_plus(c, to - from, tb_op_peek(c, c->gout, from),
-               tb_op_at(c, c->gin[0], from));
-}
-
-static void bwd(const tb_opcall *c)
-{
-    if (c->gin[0])
-        tb_op_each(c, tb_op_out_count(c), 1, bwd_range);
+    const void *gy = tb_op_peek(c, c->gout, from);
+    const void *base = tb_op_peek(c, c->gbase[0], from);
+    void *gx = tb_op_at(c, c->gin[0], from);
+    if (base)
+        c->k->add(to - from, base, gy, gx);
+    else
+        tb_op_copy(c, to - from, gy, gx);
 }
 
 static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
@@ -34,11 +27,6 @@ static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     (void)chunk;
     tb_op_copy(c, to - from, tb_op_peek(c, c->tin[0], from),
                tb_op_at(c, c->tout, from));
-}
-
-static void tan_(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_out_count(c), 1, tan_range);
 }
 
 static void stop_bwd(const tb_opcall *c)
@@ -60,9 +48,11 @@ const tb_op tb_op_identity = {
     .jac = TB_JAC_SUM,
     .alias = true,
     .shape = tb_op_shape_keep,
-    .fwd = fwd,
-    .bwd = bwd,
-    .tan = tan_,
+    .fwd_rows = copy_range,
+    .bwd_rows = bwd_range,
+    .tan_rows = tan_range,
+    .elements = true,
+    .bases = TB_NEED_IN(0),
 };
 
 const tb_op tb_op_branch = {
@@ -74,9 +64,11 @@ const tb_op tb_op_branch = {
     .jac = TB_JAC_SUM,
     .alias = true,
     .shape = tb_op_shape_keep,
-    .fwd = fwd,
-    .bwd = bwd,
-    .tan = tan_,
+    .fwd_rows = copy_range,
+    .bwd_rows = bwd_range,
+    .tan_rows = tan_range,
+    .elements = true,
+    .bases = TB_NEED_IN(0),
 };
 
 const tb_op tb_op_stop = {
@@ -88,7 +80,8 @@ const tb_op tb_op_stop = {
     .jac = TB_JAC_ZERO,
     .alias = true,
     .shape = tb_op_shape_keep,
-    .fwd = fwd,
+    .fwd_rows = copy_range,
+    .elements = true,
     .bwd = stop_bwd,
     .tan = stop_tan,
 };

@@ -45,34 +45,36 @@ static void tan_bias_range(const tb_opcall *c, size_t from, size_t to,
                            size_t chunk)
 {
     (void)chunk;
-    add_rows(c, from, to, c->tin[2], c->tout);
+    if (c->tin[2])
+        add_rows(c, from, to, c->tin[2], c->tout);
 }
 
 static void fwd(const tb_opcall *c)
 {
     apply(c, c->in[0], c->in[1], false, c->out);
-    if (c->nin > 2)
-        tb_op_each(c, tb_op_rows(c), c->out_shape.width, bias_range);
 }
 
+/* db = column sums of gy, in double */
 static void bwd_bias_range(const tb_opcall *c, size_t from, size_t to,
                            size_t chunk)
 {
     size_t d = c->out_shape.width;
-    double *part = tb_op_part(c, chunk, d);
-    memset(part, 0, d * sizeof *part);
-    c->k->col_sum(to - from, d, tb_op_peek(c, c->gout, from * d), part);
+    c->k->col_sum(to - from, d, tb_op_peek(c, c->gout, from * d),
+                  tb_op_part(c, chunk, d));
 }
 
-/* db = column sums of gy, in double */
-static void bwd_bias(const tb_opcall *c)
+static size_t part(const tb_opcall *c)
 {
-    size_t rows = tb_op_rows(c), d = c->out_shape.width;
-    tb_op_each(c, rows, d, bwd_bias_range);
-    tb_op_join(c, tb_op_pieces(rows, d), d, 0, d, c->gin[2]);
+    return c->nin > 2 ? c->out_shape.width : 0;
 }
 
-/* dx += gy W, dW += gy^T x */
+static void join(const tb_opcall *c, size_t pieces)
+{
+    size_t d = c->out_shape.width;
+    tb_op_join(c, pieces, d, 0, d, c->gin[2]);
+}
+
+/* dx (+)= gy W, dW (+)= gy^T x */
 static void bwd(const tb_opcall *c)
 {
     size_t rows = tb_op_rows(c);
@@ -80,12 +82,12 @@ static void bwd(const tb_opcall *c)
     const tb_op_mat gy = {c->gout, dout};
     if (c->gin[0])
         tb_op_product(c, TB_OP_NN, rows, din, dout, gy,
-                      (tb_op_mat){c->in[1], din}, true, c->gin[0], din);
+                      (tb_op_mat){c->in[1], din}, c->gbase[0] != NULL,
+                      c->gin[0], din);
     if (c->gin[1])
         tb_op_product(c, TB_OP_TN, dout, din, rows, gy,
-                      (tb_op_mat){c->in[0], din}, true, c->gin[1], din);
-    if (c->nin > 2 && c->gin[2])
-        bwd_bias(c);
+                      (tb_op_mat){c->in[0], din}, c->gbase[1] != NULL,
+                      c->gin[1], din);
 }
 
 /* ty = tx W^T + x tW^T + tb */
@@ -97,16 +99,6 @@ static void tan_(const tb_opcall *c)
         tb_op_copy(c, tb_op_out_count(c), NULL, c->tout);
     if (c->tin[1])
         apply(c, c->in[0], c->tin[1], c->tin[0] != NULL, c->tout);
-    if (c->nin > 2 && c->tin[2])
-        tb_op_each(c, tb_op_rows(c), c->out_shape.width, tan_bias_range);
-}
-
-static size_t scratch(const tb_opcall *c)
-{
-    size_t d = c->out_shape.width;
-    if (c->nin < 3)
-        return 0;
-    return tb_op_part_bytes(tb_op_pieces(tb_op_rows(c), d), d);
 }
 
 static double flops(const tb_opcall *c)
@@ -124,10 +116,16 @@ const tb_op tb_op_linear = {
     .jac = TB_JAC_WEIGHT,
     .needs = TB_NEED_IN(0) | TB_NEED_IN(1),
     .shape = shape,
-    .scratch = scratch,
     .fwd = fwd,
     .bwd = bwd,
     .tan = tan_,
+    .fwd_rows = bias_range,
+    .bwd_rows = bwd_bias_range,
+    .tan_rows = tan_bias_range,
+    .rows_in = TB_NEED_IN(2),
+    .part = part,
+    .join = join,
+    .bases = TB_NEED_IN(0) | TB_NEED_IN(1),
     .flops = flops,
     .work = TB_WORK_PRODUCT,
 };

@@ -75,7 +75,7 @@ static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
                     tb_op_at(c, c->tout, r * d));
 }
 
-static void each(const tb_opcall *c, tb_range_fn fn)
+static void each(const tb_opcall *c, tb_rows_fn fn)
 {
     tb_op_each(c, tb_op_rows(c), c->out_shape.width, fn);
 }

@@ -83,7 +83,6 @@ static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     size_t d = c->out_shape.width, n = streams(c);
     void *gw = c->gin[n];
     double *part = tb_op_part(c, chunk, n);
-    memset(part, 0, n * sizeof *part);
     for (size_t r = from; r < to; r++) {
         const void *gy = tb_op_peek(c, c->gout, r * d);
         for (size_t t = 0, at = weight_at(c, r); t < n; t++) {
@@ -110,32 +109,11 @@ static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     }
 }
 
-static size_t unit(const tb_opcall *c)
+static void join(const tb_opcall *c, size_t pieces)
 {
-    return tb_op_times(c->out_shape.width, streams(c));
-}
-
-static void fwd(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_rows(c), unit(c), fwd_range);
-}
-
-static void bwd(const tb_opcall *c)
-{
-    size_t n = streams(c), pieces = tb_op_pieces(tb_op_rows(c), unit(c));
-    tb_op_each(c, tb_op_rows(c), unit(c), bwd_range);
+    size_t n = streams(c);
     if (!per_token(c))
         tb_op_join(c, pieces, n, 0, n, tb_op_at(c, c->gin[n], weight_at(c, 0)));
-}
-
-static void tan_(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_rows(c), unit(c), tan_range);
-}
-
-static size_t scratch(const tb_opcall *c)
-{
-    return tb_op_part_bytes(tb_op_pieces(tb_op_rows(c), unit(c)), streams(c));
 }
 
 const tb_op tb_op_mix = {
@@ -150,8 +128,9 @@ const tb_op tb_op_mix = {
     .jac = TB_JAC_MIX,
     .needs = TB_NEED_OUT - 1, /* every input */
     .shape = shape,
-    .scratch = scratch,
-    .fwd = fwd,
-    .bwd = bwd,
-    .tan = tan_,
+    .fwd_rows = fwd_range,
+    .bwd_rows = bwd_range,
+    .tan_rows = tan_range,
+    .part = streams,
+    .join = join,
 };

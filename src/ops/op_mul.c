@@ -37,71 +37,72 @@ static bool broadcasts(const tb_opcall *c, tb_shape_kind kind)
 
 /* --- equal shapes ------------------------------------------------------- */
 
-static void same_fwd(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+static void same_fwd(const tb_opcall *c, size_t from, size_t to)
 {
-    (void)chunk;
-    c->k->mul(to - from, tb_op_peek(c, c->in[0], from),
-              tb_op_peek(c, c->in[1], from), tb_op_at(c, c->out, from));
+    size_t d = c->out_shape.width, at = from * d;
+    c->k->mul((to - from) * d, tb_op_peek(c, c->in[0], at),
+              tb_op_peek(c, c->in[1], at), tb_op_at(c, c->out, at));
 }
 
-static void same_bwd(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+static void same_bwd(const tb_opcall *c, size_t from, size_t to)
 {
-    (void)chunk;
+    size_t d = c->out_shape.width, at = from * d;
     for (int i = 0; i < 2; i++)
         if (c->gin[i])
-            c->k->mul_acc(to - from, tb_op_peek(c, c->gout, from),
-                          tb_op_peek(c, c->in[1 - i], from),
-                          tb_op_at(c, c->gin[i], from));
+            c->k->mul_acc((to - from) * d, tb_op_peek(c, c->gout, at),
+                          tb_op_peek(c, c->in[1 - i], at),
+                          tb_op_at(c, c->gin[i], at));
 }
 
-static void same_tan(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+static void same_tan(const tb_opcall *c, size_t from, size_t to)
 {
-    (void)chunk;
-    void *ty = tb_op_at(c, c->tout, from);
-    tb_op_copy(c, to - from, NULL, ty);
+    size_t d = c->out_shape.width, at = from * d;
+    void *ty = tb_op_at(c, c->tout, at);
+    tb_op_copy(c, (to - from) * d, NULL, ty);
     for (int i = 0; i < 2; i++)
         if (c->tin[i])
-            c->k->mul_acc(to - from, tb_op_peek(c, c->tin[i], from),
-                          tb_op_peek(c, c->in[1 - i], from), ty);
+            c->k->mul_acc((to - from) * d, tb_op_peek(c, c->tin[i], at),
+                          tb_op_peek(c, c->in[1 - i], at), ty);
 }
 
 /* --- scalar times stream ------------------------------------------------ */
 
-static void scalar_fwd(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+static void scalar_fwd(const tb_opcall *c, size_t from, size_t to)
 {
-    (void)chunk;
     int x = big_side(c);
-    c->k->scale(to - from, tb_op_get(c, c->in[1 - x], 0),
-                tb_op_peek(c, c->in[x], from), tb_op_at(c, c->out, from));
+    size_t d = c->out_shape.width, at = from * d;
+    c->k->scale((to - from) * d, tb_op_get(c, c->in[1 - x], 0),
+                tb_op_peek(c, c->in[x], at), tb_op_at(c, c->out, at));
 }
 
 static void scalar_bwd(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     int x = big_side(c);
-    const void *gy = tb_op_peek(c, c->gout, from);
+    size_t d = c->out_shape.width;
     if (c->gin[x])
-        c->k->axpy(to - from, tb_op_get(c, c->in[1 - x], 0), gy,
-                   tb_op_at(c, c->gin[x], from));
-    if (c->gin[1 - x])
-        *tb_op_part(c, chunk, 1) =
-            c->k->dot(to - from, gy, tb_op_peek(c, c->in[x], from));
+        c->k->axpy((to - from) * d, tb_op_get(c, c->in[1 - x], 0),
+                   tb_op_peek(c, c->gout, from * d),
+                   tb_op_at(c, c->gin[x], from * d));
+    for (size_t r = from; r < to && c->gin[1 - x]; r++)
+        *tb_op_part(c, chunk, 1) += c->k->dot(d, tb_op_peek(c, c->gout, r * d),
+                                              tb_op_peek(c, c->in[x], r * d));
 }
 
-static void scalar_tan(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+static void scalar_tan(const tb_opcall *c, size_t from, size_t to)
 {
-    (void)chunk;
     int x = big_side(c);
-    void *ty = tb_op_at(c, c->tout, from);
-    tb_op_copy(c, to - from, NULL, ty);
+    size_t d = c->out_shape.width, at = from * d, n = (to - from) * d;
+    void *ty = tb_op_at(c, c->tout, at);
+    tb_op_copy(c, n, NULL, ty);
     if (c->tin[x])
-        c->k->axpy(to - from, tb_op_get(c, c->in[1 - x], 0),
-                   tb_op_peek(c, c->tin[x], from), ty);
+        c->k->axpy(n, tb_op_get(c, c->in[1 - x], 0),
+                   tb_op_peek(c, c->tin[x], at), ty);
     if (c->tin[1 - x])
-        c->k->axpy(to - from, tb_op_get(c, c->tin[1 - x], 0),
-                   tb_op_peek(c, c->in[x], from), ty);
+        c->k->axpy(n, tb_op_get(c, c->tin[1 - x], 0),
+                   tb_op_peek(c, c->in[x], at), ty);
 }
 
-/* --- vector times stream, ranges of rows -------------------------------- */
+/* --- vector times stream ------------------------------------------------ */
 
 /* y[r,:] += x[r,:] (.) v */
 static void rows_mul_acc(const tb_opcall *c, size_t from, size_t to,
@@ -112,9 +113,8 @@ static void rows_mul_acc(const tb_opcall *c, size_t from, size_t to,
         c->k->mul_acc(d, tb_op_peek(c, x, r * d), v, tb_op_at(c, y, r * d));
 }
 
-static void vector_fwd(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+static void vector_fwd(const tb_opcall *c, size_t from, size_t to)
 {
-    (void)chunk;
     int x = big_side(c);
     size_t d = c->out_shape.width;
     c->k->row_mul(to - from, d, tb_op_peek(c, c->in[x], from * d), c->in[1 - x],
@@ -129,15 +129,12 @@ static void vector_bwd(const tb_opcall *c, size_t from, size_t to, size_t chunk)
         rows_mul_acc(c, from, to, c->gout, c->in[1 - x], c->gin[x]);
     if (!c->gin[1 - x])
         return;
-    double *part = tb_op_part(c, chunk, d);
-    memset(part, 0, d * sizeof *part);
     c->k->col_dot(to - from, d, tb_op_peek(c, c->gout, from * d),
-                  tb_op_peek(c, c->in[x], from * d), part);
+                  tb_op_peek(c, c->in[x], from * d), tb_op_part(c, chunk, d));
 }
 
-static void vector_tan(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+static void vector_tan(const tb_opcall *c, size_t from, size_t to)
 {
-    (void)chunk;
     int x = big_side(c);
     size_t d = c->out_shape.width;
     tb_op_copy(c, (to - from) * d, NULL, tb_op_at(c, c->tout, from * d));
@@ -149,47 +146,49 @@ static void vector_tan(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 
 /* --- the three passes --------------------------------------------------- */
 
-/* One pass over the output in the manner its operands ask for. */
-static void each(const tb_opcall *c, tb_range_fn same, tb_range_fn scalar,
-                 tb_range_fn vector)
+static void fwd(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
+    (void)chunk;
     if (broadcasts(c, TB_SHAPE_VECTOR))
-        tb_op_each(c, tb_op_rows(c), c->out_shape.width, vector);
-    else
-        tb_op_each(c, tb_op_out_count(c), 1,
-                   broadcasts(c, TB_SHAPE_SCALAR) ? scalar : same);
-}
-
-static void fwd(const tb_opcall *c)
-{
-    each(c, same_fwd, scalar_fwd, vector_fwd);
-}
-
-static void bwd(const tb_opcall *c)
-{
-    each(c, same_bwd, scalar_bwd, vector_bwd);
-    size_t d = c->out_shape.width;
-    int small = 1 - big_side(c);
-    if (broadcasts(c, TB_SHAPE_VECTOR))
-        tb_op_join(c, tb_op_pieces(tb_op_rows(c), d), d, 0, d, c->gin[small]);
+        vector_fwd(c, from, to);
     else if (broadcasts(c, TB_SHAPE_SCALAR))
-        tb_op_join(c, tb_op_pieces(tb_op_out_count(c), 1), 1, 0, 1,
-                   c->gin[small]);
+        scalar_fwd(c, from, to);
+    else
+        same_fwd(c, from, to);
 }
 
-static void tan_(const tb_opcall *c)
+static void bwd(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
-    each(c, same_tan, scalar_tan, vector_tan);
-}
-
-static size_t scratch(const tb_opcall *c)
-{
-    size_t d = c->out_shape.width;
     if (broadcasts(c, TB_SHAPE_VECTOR))
-        return tb_op_part_bytes(tb_op_pieces(tb_op_rows(c), d), d);
-    if (broadcasts(c, TB_SHAPE_SCALAR))
-        return tb_op_part_bytes(tb_op_pieces(tb_op_out_count(c), 1), 1);
-    return 0;
+        vector_bwd(c, from, to, chunk);
+    else if (broadcasts(c, TB_SHAPE_SCALAR))
+        scalar_bwd(c, from, to, chunk);
+    else
+        same_bwd(c, from, to);
+}
+
+static void tan_(const tb_opcall *c, size_t from, size_t to, size_t chunk)
+{
+    (void)chunk;
+    if (broadcasts(c, TB_SHAPE_VECTOR))
+        vector_tan(c, from, to);
+    else if (broadcasts(c, TB_SHAPE_SCALAR))
+        scalar_tan(c, from, to);
+    else
+        same_tan(c, from, to);
+}
+
+static size_t part(const tb_opcall *c)
+{
+    bool any = broadcasts(c, TB_SHAPE_VECTOR) || broadcasts(c, TB_SHAPE_SCALAR);
+    return any ? c->in_shape[1 - big_side(c)].width : 0;
+}
+
+static void join(const tb_opcall *c, size_t pieces)
+{
+    size_t n = part(c);
+    if (n)
+        tb_op_join(c, pieces, n, 0, n, c->gin[1 - big_side(c)]);
 }
 
 const tb_op tb_op_mul = {
@@ -201,8 +200,9 @@ const tb_op tb_op_mul = {
     .jac = TB_JAC_PROD,
     .needs = TB_NEED_IN(0) | TB_NEED_IN(1),
     .shape = shape,
-    .scratch = scratch,
-    .fwd = fwd,
-    .bwd = bwd,
-    .tan = tan_,
+    .fwd_rows = fwd,
+    .bwd_rows = bwd,
+    .tan_rows = tan_,
+    .part = part,
+    .join = join,
 };

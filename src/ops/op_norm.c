@@ -78,6 +78,7 @@ static void fwd_part(const tb_opcall *c, tb_norm_family family, size_t from,
                      size_t to, size_t chunk)
 {
     tb_norm_form f = tb_norm_form_of(c, family);
+    from *= f.groups, to *= f.groups;
     if (!f.plain) {
         tb_norm_rows_fwd(c, &f, from, to, tb_op_part(c, chunk, f.part));
         return;
@@ -91,16 +92,21 @@ static void bwd_part(const tb_opcall *c, tb_norm_family family, size_t from,
                      size_t to, size_t chunk)
 {
     tb_norm_form f = tb_norm_form_of(c, family);
+    from *= f.groups, to *= f.groups;
     double *part = tb_op_part(c, chunk, f.part);
-    memset(part, 0, 2 * f.d * sizeof *part);
     if (!f.plain) {
+        if (c->gin[0] && c->gin[0] != c->gbase[0])
+            tb_op_copy(c, (to - from) * f.d,
+                       tb_op_peek(c, c->gbase[0], from * f.d),
+                       tb_op_at(c, c->gin[0], from * f.d));
         tb_norm_rows_bwd(c, &f, from, to, part);
         return;
     }
     tb_k_norm p = rows_of(c, &f, from, to);
-    void *gx = tb_op_at(c, c->gin[0], from * p.d);
-    c->k->norm_bwd(&p, stat_of(c, from), tb_op_peek(c, c->gout, from * p.d), gx,
-                   gx, c->nin > 1 && c->gin[1] ? part : NULL,
+    c->k->norm_bwd(&p, stat_of(c, from), tb_op_peek(c, c->gout, from * p.d),
+                   tb_op_peek(c, c->gbase[0], from * p.d),
+                   tb_op_at(c, c->gin[0], from * p.d),
+                   c->nin > 1 && c->gin[1] ? part : NULL,
                    c->nin > 2 && c->gin[2] ? part + p.d : NULL);
 }
 
@@ -108,6 +114,7 @@ static void tan_part(const tb_opcall *c, tb_norm_family family, size_t from,
                      size_t to, size_t chunk)
 {
     tb_norm_form f = tb_norm_form_of(c, family);
+    from *= f.groups, to *= f.groups;
     if (!f.plain) {
         tb_norm_rows_tan(c, &f, from, to, tb_op_part(c, chunk, f.part));
         return;
@@ -118,17 +125,9 @@ static void tan_part(const tb_opcall *c, tb_norm_family family, size_t from,
                    tb_op_at(c, c->tout, from * p.d));
 }
 
-static void each(const tb_opcall *c, tb_norm_family family, tb_range_fn fn)
+static void join_parts(const tb_opcall *c, tb_norm_family family, size_t pieces)
 {
     tb_norm_form f = tb_norm_form_of(c, family);
-    tb_op_each(c, f.rows, f.d, fn);
-}
-
-static void bwd_with(const tb_opcall *c, tb_norm_family family, tb_range_fn fn)
-{
-    tb_norm_form f = tb_norm_form_of(c, family);
-    size_t pieces = tb_op_pieces(f.rows, f.d);
-    tb_op_each(c, f.rows, f.d, fn);
     for (int i = 1; i < c->nin; i++)
         tb_op_join(c, pieces, f.part, (size_t)(i - 1) * f.d,
                    c->in_shape[i].width, c->gin[i]);
@@ -138,12 +137,6 @@ static size_t saved_of(const tb_opcall *c, tb_norm_family family)
 {
     tb_norm_form f = tb_norm_form_of(c, family);
     return tb_op_part_bytes(f.rows, f.nstat);
-}
-
-static size_t scratch_of(const tb_opcall *c, tb_norm_family family)
-{
-    tb_norm_form f = tb_norm_form_of(c, family);
-    return tb_op_part_bytes(tb_op_pieces(f.rows, f.d), f.part);
 }
 
 /* --- rows without a value ----------------------------------------------- */
@@ -169,7 +162,7 @@ static const char *check_rows(const tb_opcall *c, tb_norm_family family,
         double rstd = ((const double *)c->saved)[f.nstat * r + 1];
         if (tb_isfinite(rstd) || !finite_row(c, r * f.d, f.d))
             continue;
-        *row = r / (f.rows / tb_op_rows(c));
+        *row = r / f.groups;
         return f.eps > 0 ? "one-pass variance below 0"
                          : "zero variance with eps = 0";
     }
@@ -200,25 +193,17 @@ static const char *check_rows(const tb_opcall *c, tb_norm_family family,
     {                                                                          \
         tan_part(c, family, from, to, chunk);                                  \
     }                                                                          \
-    static void label##_fwd(const tb_opcall *c)                                \
+    static void label##_join(const tb_opcall *c, size_t pieces)                \
     {                                                                          \
-        each(c, family, label##_fwd_range);                                    \
-    }                                                                          \
-    static void label##_bwd(const tb_opcall *c)                                \
-    {                                                                          \
-        bwd_with(c, family, label##_bwd_range);                                \
-    }                                                                          \
-    static void label##_tan(const tb_opcall *c)                                \
-    {                                                                          \
-        each(c, family, label##_tan_range);                                    \
+        join_parts(c, family, pieces);                                         \
     }                                                                          \
     static size_t label##_saved(const tb_opcall *c)                            \
     {                                                                          \
         return saved_of(c, family);                                            \
     }                                                                          \
-    static size_t label##_scratch(const tb_opcall *c)                          \
+    static size_t label##_part(const tb_opcall *c)                             \
     {                                                                          \
-        return scratch_of(c, family);                                          \
+        return tb_norm_form_of(c, family).part;                                \
     }                                                                          \
     static void label##_gain(const tb_opcall *c, double *rms, double *max)     \
     {                                                                          \
@@ -241,10 +226,12 @@ static const char *check_rows(const tb_opcall *c, tb_norm_family family,
         .needs = TB_NEED_IN(0) | TB_NEED_IN(1),                                \
         .shape = label##_shape,                                                \
         .saved = label##_saved,                                                \
-        .scratch = label##_scratch,                                            \
-        .fwd = label##_fwd,                                                    \
-        .bwd = label##_bwd,                                                    \
-        .tan = label##_tan,                                                    \
+        .fwd_rows = label##_fwd_range,                                         \
+        .bwd_rows = label##_bwd_range,                                         \
+        .tan_rows = label##_tan_range,                                         \
+        .part = label##_part,                                                  \
+        .join = label##_join,                                                  \
+        .bases = TB_NEED_IN(0),                                                \
         .gain = label##_gain,                                                  \
         .check = label##_check,                                                \
     };

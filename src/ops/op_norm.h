@@ -22,7 +22,8 @@ typedef enum tb_norm_family {
 /** One call's convention, attributes resolved. */
 typedef struct tb_norm_form {
     tb_norm_family family;
-    size_t rows, d;   /* groups of the width count as rows */
+    size_t groups;    /* of the width, each a row of its own */
+    size_t rows, d;   /* with them */
     double n;         /* divisor of the variance */
     tb_eps_mode mode; /* INSIDE, OUTSIDE, CLAMP or CLAMP_SQUARE */
     double eps;       /* as that mode uses it */

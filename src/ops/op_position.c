@@ -42,11 +42,6 @@ static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     add_table(c, from, to, c->in[0], c->in[1], c->out);
 }
 
-static void fwd(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_rows(c), c->out_shape.width, fwd_range);
-}
-
 static void bwd_x_range(const tb_opcall *c, size_t from, size_t to,
                         size_t chunk)
 {
@@ -71,8 +66,6 @@ static void bwd_table_range(const tb_opcall *c, size_t from, size_t to,
 static void bwd(const tb_opcall *c)
 {
     size_t d = c->out_shape.width;
-    if (c->gin[0])
-        tb_op_each(c, tb_op_rows(c), d, bwd_x_range);
     if (c->gin[1])
         tb_op_each(c, known_times(c), tb_op_times(d, c->batch),
                    bwd_table_range);
@@ -82,11 +75,6 @@ static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     (void)chunk;
     add_table(c, from, to, c->tin[0], c->tin[1], c->tout);
-}
-
-static void tan_(const tb_opcall *c)
-{
-    tb_op_each(c, tb_op_rows(c), c->out_shape.width, tan_range);
 }
 
 static const char *check(const tb_opcall *c, size_t *row)
@@ -103,8 +91,10 @@ const tb_op tb_op_position = {
     .lane = TB_LANE_PASS,
     .jac = TB_JAC_SUM,
     .shape = shape,
-    .fwd = fwd,
+    .fwd_rows = fwd_range,
+    .bwd_rows = bwd_x_range,
+    .rows_in = TB_NEED_IN(0),
     .bwd = bwd,
-    .tan = tan_,
+    .tan_rows = tan_range,
     .check = check,
 };

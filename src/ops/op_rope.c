@@ -130,7 +130,7 @@ static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 /* An angle costs about as much as this many elements. */
 enum { COST = 16 };
 
-static void each(const tb_opcall *c, tb_range_fn fn)
+static void each(const tb_opcall *c, tb_rows_fn fn)
 {
     tb_op_each(c, c->time, tb_op_times(rope_of(c).w, COST), angle_range);
     tb_op_each(c, tb_op_rows(c), tb_op_times(4, c->out_shape.width), fn);

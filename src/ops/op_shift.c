@@ -64,38 +64,25 @@ static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
         tb_op_plus(c, (to - from) * d, gy, tb_op_at(c, c->gin[0], from * d));
     if (!c->gin[1])
         return;
-    memset(part, 0, d * sizeof *part);
     c->k->col_sum(to - from, d, gy, part);
-    for (size_t i = 1; i < d && c->in_shape[1].kind == TB_SHAPE_SCALAR; i++)
-        part[0] += part[i];
 }
 
-static void each(const tb_opcall *c, tb_range_fn fn)
+static size_t part(const tb_opcall *c)
 {
-    tb_op_each(c, tb_op_rows(c), c->out_shape.width, fn);
+    return c->out_shape.width;
 }
 
-static void fwd(const tb_opcall *c)
-{
-    each(c, fwd_range);
-}
-
-static void bwd(const tb_opcall *c)
-{
-    size_t d = c->out_shape.width, n = c->in_shape[1].width;
-    each(c, bwd_range);
-    tb_op_join(c, tb_op_pieces(tb_op_rows(c), d), d, 0, n, c->gin[1]);
-}
-
-static void tan_(const tb_opcall *c)
-{
-    each(c, tan_range);
-}
-
-static size_t scratch(const tb_opcall *c)
+/* A scalar's gradient is the sum of all columns. */
+static void join(const tb_opcall *c, size_t pieces)
 {
     size_t d = c->out_shape.width;
-    return tb_op_part_bytes(tb_op_pieces(tb_op_rows(c), d), d);
+    double sum = 0;
+    for (size_t i = 0; i < d && c->in_shape[1].kind == TB_SHAPE_SCALAR; i++)
+        sum += tb_op_total(c, pieces, d, i);
+    if (c->in_shape[1].kind == TB_SHAPE_VECTOR)
+        tb_op_join(c, pieces, d, 0, d, c->gin[1]);
+    else if (c->gin[1])
+        tb_op_acc(c, c->gin[1], 0, sum);
 }
 
 const tb_op tb_op_shift = {
@@ -106,8 +93,9 @@ const tb_op tb_op_shift = {
     .lane = TB_LANE_PASS,
     .jac = TB_JAC_SUM,
     .shape = shape,
-    .scratch = scratch,
-    .fwd = fwd,
-    .bwd = bwd,
-    .tan = tan_,
+    .fwd_rows = fwd_range,
+    .bwd_rows = bwd_range,
+    .tan_rows = tan_range,
+    .part = part,
+    .join = join,
 };

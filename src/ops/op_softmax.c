@@ -11,13 +11,6 @@ static bool shape(const tb_shape *in, int nin, const double *attr,
     return tb_op_shape_keep(in, nin, attr, out, why);
 }
 
-static size_t rows_of(const tb_opcall *c)
-{
-    tb_shape s = c->out_shape;
-    size_t own = s.kind == TB_SHAPE_MATRIX ? s.height : 1;
-    return s.kind == TB_SHAPE_STREAM ? tb_op_rows(c) : own;
-}
-
 static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     (void)chunk;
@@ -27,27 +20,16 @@ static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     c->k->softmax_fwd(to - from, d, d, d, 1, y);
 }
 
-static void fwd(const tb_opcall *c)
-{
-    tb_op_each(c, rows_of(c), c->out_shape.width, fwd_range);
-}
-
 /* The kernel works in place, so each chunk has one row of its own. */
 static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     size_t d = c->out_shape.width;
-    void *row = tb_op_at(c, c->scratch, chunk * d);
+    void *row = tb_op_part(c, chunk, d);
     for (size_t r = from; r < to; r++) {
         tb_op_copy(c, d, tb_op_peek(c, c->gout, r * d), row);
         c->k->softmax_bwd(1, d, d, d, 1, tb_op_peek(c, c->out, r * d), row);
         tb_op_plus(c, d, row, tb_op_at(c, c->gin[0], r * d));
     }
-}
-
-static void bwd(const tb_opcall *c)
-{
-    if (c->gin[0])
-        tb_op_each(c, rows_of(c), c->out_shape.width, bwd_range);
 }
 
 static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
@@ -61,15 +43,9 @@ static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
                           tb_op_peek(c, c->out, from * d), ty);
 }
 
-static void tan_(const tb_opcall *c)
+static size_t part(const tb_opcall *c)
 {
-    tb_op_each(c, rows_of(c), c->out_shape.width, tan_range);
-}
-
-static size_t scratch(const tb_opcall *c)
-{
-    size_t d = c->out_shape.width;
-    return tb_op_bytes(c, tb_op_times(tb_op_pieces(rows_of(c), d), d));
+    return c->out_shape.width;
 }
 
 const tb_op tb_op_softmax = {
@@ -81,8 +57,8 @@ const tb_op tb_op_softmax = {
     .jac = TB_JAC_SYMBOL,
     .needs = TB_NEED_OUT,
     .shape = shape,
-    .scratch = scratch,
-    .fwd = fwd,
-    .bwd = bwd,
-    .tan = tan_,
+    .fwd_rows = fwd_range,
+    .bwd_rows = bwd_range,
+    .tan_rows = tan_range,
+    .part = part,
 };

@@ -95,7 +95,6 @@ static void each_block(const tb_opcall *c, squash kind, size_t from, size_t to,
     size_t d = c->out_shape.width;
     double *part = tb_op_part(c, chunk, part_len(c));
     block b;
-    memset(part, 0, part_len(c) * sizeof *part);
     for (size_t r = from; r < to; r++)
         for (size_t at = 0; at < d; at += TB_OP_BLOCK) {
             size_t left = d - at;
@@ -163,21 +162,10 @@ static void gain_block(const tb_opcall *c, squash kind, size_t r, size_t at,
     }
 }
 
-static void each(const tb_opcall *c, tb_range_fn fn)
-{
-    tb_op_each(c, tb_op_rows(c), tb_op_times(8, c->out_shape.width), fn);
-}
-
-static size_t pieces_of(const tb_opcall *c)
-{
-    return tb_op_pieces(tb_op_rows(c), tb_op_times(8, c->out_shape.width));
-}
-
-static void bwd_with(const tb_opcall *c, squash kind, tb_range_fn fn)
+static void join_with(const tb_opcall *c, squash kind, size_t pieces)
 {
     const slots *s = &slot[kind];
-    size_t d = c->out_shape.width, pieces = pieces_of(c), len = part_len(c);
-    each(c, fn);
+    size_t d = c->out_shape.width, len = part_len(c);
     tb_op_join(c, pieces, len, 2 * d, 1, c->gin[s->alpha]);
     if (s->shift)
         tb_op_join(c, pieces, len, 2 * d + 1, 1, c->gin[s->shift]);
@@ -187,11 +175,12 @@ static void bwd_with(const tb_opcall *c, squash kind, tb_range_fn fn)
         tb_op_join(c, pieces, len, d, d, c->gin[s->bias]);
 }
 
-static void gain_with(const tb_opcall *c, tb_range_fn fn, double *rms,
+static void gain_with(const tb_opcall *c, tb_rows_fn fn, double *rms,
                       double *max)
 {
-    size_t pieces = pieces_of(c), len = part_len(c);
-    each(c, fn);
+    size_t pieces = tb_op_row_pieces(tb_op_rows(c)), len = part_len(c);
+    memset(c->scratch, 0, tb_op_part_bytes(pieces, len));
+    tb_op_each_row(c, fn);
     *max = 0;
     for (size_t i = 0; i < pieces; i++) {
         double m = tb_op_part(c, i, len)[1];
@@ -199,11 +188,6 @@ static void gain_with(const tb_opcall *c, tb_range_fn fn, double *rms,
     }
     double n = (double)tb_op_out_count(c);
     *rms = n > 0 ? tb_sqrt(tb_op_total(c, pieces, len, 0) / n) : 0;
-}
-
-static size_t scratch(const tb_opcall *c)
-{
-    return tb_op_part_bytes(pieces_of(c), part_len(c));
 }
 
 #define PASS(label, kind, pass)                                                \
@@ -224,17 +208,9 @@ static size_t scratch(const tb_opcall *c)
         (void)attr;                                                            \
         return shape_of(kind, in, nin, out, why);                              \
     }                                                                          \
-    static void label##_fwd(const tb_opcall *c)                                \
+    static void label##_join(const tb_opcall *c, size_t pieces)                \
     {                                                                          \
-        each(c, label##_fwd_range);                                            \
-    }                                                                          \
-    static void label##_bwd(const tb_opcall *c)                                \
-    {                                                                          \
-        bwd_with(c, kind, label##_bwd_range);                                  \
-    }                                                                          \
-    static void label##_tan(const tb_opcall *c)                                \
-    {                                                                          \
-        each(c, label##_tan_range);                                            \
+        join_with(c, kind, pieces);                                            \
     }                                                                          \
     static void label##_gain(const tb_opcall *c, double *rms, double *max)     \
     {                                                                          \
@@ -249,10 +225,11 @@ static size_t scratch(const tb_opcall *c)
         .jac = TB_JAC_DIAG,                                                    \
         .needs = need,                                                         \
         .shape = label##_shape,                                                \
-        .scratch = scratch,                                                    \
-        .fwd = label##_fwd,                                                    \
-        .bwd = label##_bwd,                                                    \
-        .tan = label##_tan,                                                    \
+        .fwd_rows = label##_fwd_range,                                         \
+        .bwd_rows = label##_bwd_range,                                         \
+        .tan_rows = label##_tan_range,                                         \
+        .part = part_len,                                                      \
+        .join = label##_join,                                                  \
         .gain = label##_gain,                                                  \
     };
 

@@ -19,11 +19,6 @@ static size_t width(const tb_opcall *c)
     return c->in_shape[0].width;
 }
 
-static size_t rows(const tb_opcall *c)
-{
-    return tb_op_out_count(c);
-}
-
 static void total(const tb_opcall *c, size_t from, size_t to, const void *x,
                   double share, void *y)
 {
@@ -62,19 +57,6 @@ static void spread(const tb_opcall *c, size_t from, size_t to, double share)
         (void)chunk;                                                           \
         total(c, from, to, c->tin[0], what, c->tout);                          \
     }                                                                          \
-    static void label##_fwd(const tb_opcall *c)                                \
-    {                                                                          \
-        tb_op_each(c, rows(c), width(c), label##_fwd_range);                   \
-    }                                                                          \
-    static void label##_bwd(const tb_opcall *c)                                \
-    {                                                                          \
-        if (c->gin[0])                                                         \
-            tb_op_each(c, rows(c), width(c), label##_bwd_range);               \
-    }                                                                          \
-    static void label##_tan(const tb_opcall *c)                                \
-    {                                                                          \
-        tb_op_each(c, rows(c), width(c), label##_tan_range);                   \
-    }                                                                          \
     const tb_op tb_op_##label = {                                              \
         .name = #label,                                                        \
         .symbol = #label,                                                      \
@@ -83,9 +65,9 @@ static void spread(const tb_opcall *c, size_t from, size_t to, double share)
         .lane = TB_LANE_PASS,                                                  \
         .jac = TB_JAC_SYMBOL,                                                  \
         .shape = shape,                                                        \
-        .fwd = label##_fwd,                                                    \
-        .bwd = label##_bwd,                                                    \
-        .tan = label##_tan,                                                    \
+        .fwd_rows = label##_fwd_range,                                         \
+        .bwd_rows = label##_bwd_range,                                         \
+        .tan_rows = label##_tan_range,                                         \
     };
 
 SUM(sum, 1)

@@ -25,11 +25,6 @@ static void tan_part(const tb_opcall *c, tb_unary f, const void *at,
                     tb_op_peek(c, c->tin[0], from), tb_op_at(c, c->tout, from));
 }
 
-static void each(const tb_opcall *c, tb_range_fn fn)
-{
-    tb_op_each(c, tb_op_out_count(c), 1, fn);
-}
-
 /* `at`: where the derivative is taken, in[0] or out; `need` its bit. */
 #define UNARY(id, label, at, need)                                             \
     static void label##_fwd_range(const tb_opcall *c, size_t from, size_t to,  \
@@ -50,22 +45,6 @@ static void each(const tb_opcall *c, tb_range_fn fn)
         (void)chunk;                                                           \
         tan_part(c, TB_UNARY_##id, c->at, from, to);                           \
     }                                                                          \
-    static void label##_fwd(const tb_opcall *c)                                \
-    {                                                                          \
-        each(c, label##_fwd_range);                                            \
-    }                                                                          \
-    static void label##_bwd(const tb_opcall *c)                                \
-    {                                                                          \
-        if (c->gin[0])                                                         \
-            each(c, label##_bwd_range);                                        \
-    }                                                                          \
-    static void label##_tan(const tb_opcall *c)                                \
-    {                                                                          \
-        if (c->tin[0])                                                         \
-            each(c, label##_tan_range);                                        \
-        else                                                                   \
-            tb_op_copy(c, tb_op_out_count(c), NULL, c->tout);                  \
-    }                                                                          \
     const tb_op tb_op_##label = {                                              \
         .name = #label,                                                        \
         .symbol = #label,                                                      \
@@ -75,9 +54,10 @@ static void each(const tb_opcall *c, tb_range_fn fn)
         .jac = TB_JAC_DIAG,                                                    \
         .needs = need,                                                         \
         .shape = tb_op_shape_keep,                                             \
-        .fwd = label##_fwd,                                                    \
-        .bwd = label##_bwd,                                                    \
-        .tan = label##_tan,                                                    \
+        .fwd_rows = label##_fwd_range,                                         \
+        .bwd_rows = label##_bwd_range,                                         \
+        .tan_rows = label##_tan_range,                                         \
+        .elements = true,                                                      \
     };
 
 UNARY(RELU, relu, out, TB_NEED_OUT)

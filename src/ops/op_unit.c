@@ -102,7 +102,7 @@ static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
         project(c, k, c->tin[0], false, c->tout);
 }
 
-static void each(const tb_opcall *c, tb_range_fn fn)
+static void each(const tb_opcall *c, tb_rows_fn fn)
 {
     const lines l = lines_of(c);
     tb_op_each(c, l.count, tb_op_times(4, l.n), fn);

@@ -196,8 +196,12 @@ tb_status tb_plan_create(tb_ctx *ctx, const tb_plan_spec *spec, tb_plan **out)
     p->graph = spec->graph;
     p->passes = spec->passes;
     p->name = spec->name ? spec->name : "plan";
-    p->steps = tb_alloc(ctx, (size_t)p->graph->nnodes, sizeof(*p->steps));
-    tb_status s = p->steps ? build(ctx, spec, p) : TB_ERR_MEMORY;
+    size_t n = (size_t)p->graph->nnodes + 1;
+    p->slots = (size_t)tb_threads_count(ctx);
+    p->steps = tb_alloc(ctx, n, sizeof(*p->steps));
+    p->fwd = p->steps ? tb_alloc(ctx, 2 * n, sizeof(*p->fwd)) : NULL;
+    p->bwd = p->fwd ? p->fwd + n : NULL;
+    tb_status s = p->fwd ? build(ctx, spec, p) : TB_ERR_MEMORY;
     if (s == TB_OK)
         *out = p;
     else
@@ -210,6 +214,7 @@ void tb_plan_destroy(tb_ctx *ctx, tb_plan *p)
     if (!p)
         return;
     tb_free(ctx, p->steps);
+    tb_free(ctx, p->fwd);
     tb_free(ctx, p);
 }
 

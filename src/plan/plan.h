@@ -9,7 +9,12 @@
 #include "graph/graph.h"
 
 /** Passes a plan must be able to run. */
-enum { TB_PASS_BWD = 1, TB_PASS_TAN = 2, TB_PASS_KEEP = 4 };
+enum {
+    TB_PASS_BWD = 1,
+    TB_PASS_TAN = 2,
+    TB_PASS_KEEP = 4,
+    TB_PASS_ALONE = 8 /* tests: every op goes through memory by itself */
+};
 
 typedef struct tb_plan_spec {
     const tb_graph *graph;

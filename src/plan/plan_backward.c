@@ -9,89 +9,83 @@ typedef struct pass {
     const tb_run *r;
     const tb_bwd *b;
     const tb_plan *p;
-    tb_grad *grad; /* per node, in work */
-    int hi, lo;    /* nodes of a piece; -1, -1: the whole graph */
+    tb_grad *grad;   /* per node, in work */
+    tb_pending rows; /* row parts that wait */
+    bool started;    /* from here on sums of gradients wait with them */
+    int hi, lo;      /* nodes of a piece; -1, -1: the whole graph */
 } pass;
-
-/* --- element-wise, in pieces by shape ----------------------------------- */
-
-typedef struct sweep {
-    const tb_kern *k;
-    const char *from; /* NULL: zero */
-    char *to;
-    size_t n, pieces;
-    bool add;
-} sweep;
-
-static void sweep_piece(void *arg, size_t piece)
-{
-    const sweep *w = arg;
-    size_t size = tb_dtype_size(w->k->dtype);
-    size_t first = tb_chunk_at(w->n, w->pieces, piece);
-    size_t n = tb_chunk_at(w->n, w->pieces, piece + 1) - first;
-    char *to = w->to + first * size;
-    if (!w->from)
-        memset(to, 0, n * size);
-    else if (w->add)
-        w->k->add(n, to, w->from + first * size, to);
-    else
-        memcpy(to, w->from + first * size, n * size);
-}
-
-/* to = from, to += from, or to = 0 */
-static void move(const pass *a, int node, const void *from, bool add, void *to)
-{
-    enum { GRAIN = 1 << 15 };
-    const tb_step *s = &a->p->steps[node];
-    sweep w = {
-        .k = s->call.k, .from = from, .to = to, .n = s->count, .add = add};
-    w.pieces = tb_chunks(w.n, GRAIN);
-    if (w.n > 0)
-        tb_parallel(a->ctx, w.pieces, sweep_piece, &w);
-}
 
 /* --- gradients in the making -------------------------------------------- */
 
-static void *gradient_storage(const pass *a, int node)
+/* to = base + term, base NULL being zero. */
+static void move(pass *a, int node, const void *base, const void *term,
+                 void *to, bool now)
 {
-    if (a->grad[node].into)
-        return a->grad[node].into;
-    return (char *)a->r->work + a->p->pool_at + a->p->steps[node].grad_at;
+    const tb_opcall *like = &a->p->steps[node].call;
+    tb_opcall c = {.ctx = a->ctx,
+                   .k = like->k,
+                   .batch = like->batch,
+                   .time = like->time,
+                   .nin = 1,
+                   .in_shape = {like->out_shape},
+                   .out_shape = like->out_shape,
+                   .gout = term,
+                   .gin = {to},
+                   .gbase = {base}};
+    if (now)
+        tb_op_backward(&tb_op_identity, &c);
+    else
+        tb_pending_add(&a->rows, &tb_op_identity, tb_op_identity.bwd_rows, &c,
+                       0);
 }
 
-/* A gradient that an op can add to. */
-static void *open_gradient(const pass *a, int node)
+static void *gradient_storage(const pass *a, int node)
 {
-    tb_grad *g = &a->grad[node];
-    if (g->at)
-        return g->at;
-    g->at = gradient_storage(a, node);
-    if (!g->adds)
-        move(a, node, g->value, false, g->at);
-    g->value = g->at;
-    return g->at;
+    const tb_plan *p = a->p;
+    const tb_step *s = &p->steps[node];
+    if (a->grad[node].into)
+        return a->grad[node].into;
+    return (char *)a->r->work + (s->grad_tile ? p->store_at : p->pool_at) +
+           s->grad_at;
 }
 
 /* One more term. `lasting`: it stays readable as long as the node's own
  * gradient is, so the first one need not be copied. */
-static void add_term(const pass *a, int node, const void *term, bool lasting)
+static void add_term(pass *a, int node, const void *term, bool lasting)
 {
     tb_grad *g = &a->grad[node];
-    if (g->value || g->adds) {
-        move(a, node, term, true, open_gradient(a, node));
-    } else if (lasting && !g->into) {
+    if (!g->value && !g->adds && lasting && !g->into) {
         g->value = term;
-    } else {
-        g->value = g->at = gradient_storage(a, node);
-        move(a, node, term, false, g->at);
+        return;
     }
+    void *to = gradient_storage(a, node);
+    move(a, node, g->at || g->adds ? to : g->value, term, to, !a->started);
+    g->value = g->at = to;
+}
+
+/* Where an op's backward leaves the gradient of its input i, and what stands
+ * there before. Only streams are written row by row. */
+static void point_gradient(pass *a, int node, int i, tb_opcall *c)
+{
+    const tb_node *n = &a->p->graph->nodes[node];
+    tb_grad *g = &a->grad[n->in[i]];
+    void *to = gradient_storage(a, n->in[i]);
+    const void *base = g->at || g->adds ? to : g->value;
+    bool heeds = (n->op->bases & TB_NEED_IN(i)) && (!base || base == to);
+    if (!heeds && !tb_op_row_wise(n->op, c, i) && base != to) {
+        move(a, n->in[i], NULL, base, to, true);
+        base = to;
+    }
+    c->gin[i] = to;
+    c->gbase[i] = base;
+    g->value = g->at = to;
 }
 
 /* --- what is wanted ----------------------------------------------------- */
 
 static bool passes_back(const pass *a, const tb_op *op)
 {
-    return op->bwd && !tb_plan_stops(op) &&
+    return op->shape && !tb_plan_stops(op) &&
            !(a->b->cut && op->lane == TB_LANE_CUT);
 }
 
@@ -146,13 +140,13 @@ static void mark(const pass *a, int node)
             g->reach || (a->grad[n->in[i]].reach && !tb_plan_data(n->op, i));
 }
 
-static void seed(const pass *a, int node, const void *gout)
+static void seed(pass *a, int node, const void *gout)
 {
     if (gout && a->grad[node].reach)
         add_term(a, node, gout, true);
 }
 
-static void seed_outputs(const pass *a)
+static void seed_outputs(pass *a)
 {
     const tb_graph *g = a->p->graph;
     if (!a->b->gout)
@@ -166,42 +160,58 @@ static void seed_outputs(const pass *a)
 
 /* --- the pass ----------------------------------------------------------- */
 
-/* Hands a node's complete gradient to its inputs. */
-static void back_node(const pass *a, int node)
+/* Is the gradient of this input left to the op? What passes through unchanged
+ * is handed on at once. */
+static bool left_to_op(pass *a, int node, int i)
 {
     const tb_node *n = &a->p->graph->nodes[node];
-    const void *gout = a->grad[node].value;
-    void *gin[TB_OP_INPUTS] = {0};
-    bool any = false;
-    for (int i = 0; i < n->nin; i++) {
-        int in = n->in[i];
-        if (!a->grad[in].reach || tb_plan_data(n->op, i))
-            continue;
-        if (tb_plan_through(a->p, node, i)) {
-            add_term(a, in, gout, a->p->steps[in].borrows);
-            continue;
-        }
-        gin[i] = open_gradient(a, in);
-        any = true;
-    }
-    if (!any)
+    int in = n->in[i];
+    if (!a->grad[in].reach || tb_plan_data(n->op, i))
+        return false;
+    if (!tb_plan_through(a->p, node, i))
+        return true;
+    add_term(a, in, a->grad[node].value, a->p->steps[in].borrows);
+    return false;
+}
+
+/* Hands a node's complete gradient to its inputs. */
+static void back_node(pass *a, int node)
+{
+    const tb_node *n = &a->p->graph->nodes[node];
+    unsigned whole = 0, rows = 0;
+    tb_pending_enter(&a->rows, a->p->steps[node].bwd);
+    for (int i = 0; i < n->nin; i++)
+        if (left_to_op(a, node, i))
+            *(tb_op_row_input(n->op, i) ? &rows : &whole) |= TB_NEED_IN(i);
+    if (!rows && !whole)
         return;
     tb_opcall c;
     tb_plan_call(a->ctx, a->r, node, false, &c);
-    c.gout = gout;
-    memcpy(c.gin, gin, sizeof(c.gin));
+    c.gout = a->grad[node].value;
+    for (int i = 0; i < n->nin; i++)
+        if (rows & TB_NEED_IN(i))
+            point_gradient(a, node, i, &c);
+    if (rows)
+        tb_pending_add(&a->rows, n->op, n->op->bwd_rows, &c,
+                       a->p->steps[node].scratch);
+    if (!whole)
+        return;
+    tb_pending_run(&a->rows);
+    for (int i = 0; i < n->nin; i++)
+        if (whole & TB_NEED_IN(i))
+            point_gradient(a, node, i, &c);
     double start = tb_profile_now(a->r->profile);
     n->op->bwd(&c);
     tb_profile_count(a->r->profile, n->op, &c, true, start);
 }
 
 /* No path leads there: zero. */
-static void zero_untouched(const pass *a)
+static void zero_untouched(pass *a)
 {
     for (int n = 0; n < a->p->graph->nnodes; n++) {
         const tb_grad *g = &a->grad[n];
         if (g->into && !g->adds && !g->at)
-            move(a, n, NULL, false, g->into);
+            move(a, n, NULL, NULL, g->into, true);
     }
 }
 
@@ -226,6 +236,7 @@ tb_status tb_plan_backward(tb_ctx *ctx, const tb_run *r, const tb_bwd *b)
     const tb_graph *g = p->graph;
     TB_TRY(check_request(ctx, p, b));
     pass a = {.ctx = ctx, .r = r, .b = b, .p = p, .hi = -1, .lo = -1};
+    a.rows = tb_pending_make(ctx, r, true);
     a.grad = (tb_grad *)(void *)((char *)r->work + p->table_at);
     if (b->hi >= 0) {
         a.hi = g->boundaries[b->hi].node;
@@ -234,10 +245,12 @@ tb_status tb_plan_backward(tb_ctx *ctx, const tb_run *r, const tb_bwd *b)
     for (int n = 0; n < g->nnodes; n++)
         mark(&a, n);
     seed_outputs(&a);
+    a.started = true;
     for (int n = a.hi >= 0 ? a.hi : g->nnodes - 1; n >= 0; n--)
         if (n != a.lo && a.grad[n].reach && a.grad[n].value &&
             !tb_plan_leaf(p, n))
             back_node(&a, n);
+    tb_pending_run(&a.rows);
     zero_untouched(&a);
     return TB_OK;
 }

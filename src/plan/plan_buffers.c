@@ -90,7 +90,7 @@ static void note_borrowing(tb_plan *p, int node)
 
 typedef struct span {
     size_t from, to; /* bytes */
-    int until;       /* last moment it is read */
+    int until;       /* last segment that reads it */
 } span;
 
 /* Buffers in use, by address. */
@@ -131,15 +131,66 @@ static tb_status take(tb_ctx *ctx, pool *q, size_t bytes, int until, size_t *at)
 
 /* --- saved and scratch -------------------------------------------------- */
 
+/* Made and read by row parts of one segment. A check comes behind them. */
+static bool value_in_tile(const tb_plan *p, int node)
+{
+    const tb_step *s = &p->steps[node];
+    if (s->call.out_shape.kind != TB_SHAPE_STREAM ||
+        p->graph->nodes[node].op->fwd || p->steps[s->last].fwd != s->fwd)
+        return false;
+    for (int n = node + 1; n <= s->last; n++)
+        for (int i = 0; i < p->graph->nodes[n].nin; i++)
+            if (p->graph->nodes[n].op->check &&
+                p->steps[p->graph->nodes[n].in[i]].root == node)
+                return false;
+    return true;
+}
+
+/* The same of a gradient, complete when its node's row part comes. */
+static bool gradient_in_tile(const tb_plan *p, int node)
+{
+    const tb_step *s = &p->steps[node];
+    return s->call.out_shape.kind == TB_SHAPE_STREAM && s->lowest == node &&
+           s->outputs == 0 && s->reader >= 0 &&
+           p->steps[s->reader].bwd == s->bwd && !p->graph->nodes[node].op->bwd;
+}
+
+static tb_status take_tile(tb_ctx *ctx, tb_plan *p, int node, tb_segment *g,
+                           size_t *at)
+{
+    const tb_opcall *c = &p->steps[node].call;
+    size_t rows = tb_rows_tile(g->row_bytes), all = tb_op_row_count(c);
+    size_t bytes = tb_op_times(rows < all ? rows : all,
+                               tb_op_bytes(c, c->out_shape.width));
+    TB_TRY(tb_plan_grow(ctx, p, bytes, &g->store, at));
+    if (g->store > p->store_bytes)
+        p->store_bytes = (g->store + ALIGN - 1) / ALIGN * ALIGN;
+    return TB_OK;
+}
+
 static tb_status place_value(tb_ctx *ctx, tb_plan *p, int node)
 {
     tb_step *s = &p->steps[node];
     if (tb_plan_leaf(p, node) || s->root != node)
         return TB_OK;
     s->place = s->keep ? TB_PLACE_SAVED : TB_PLACE_WORK;
-    if (!s->keep)
-        return TB_OK;
-    return tb_plan_grow(ctx, p, s->bytes, &p->saved_bytes, &s->at);
+    if (s->keep)
+        return tb_plan_grow(ctx, p, s->bytes, &p->saved_bytes, &s->at);
+    if (value_in_tile(p, node)) {
+        s->place = TB_PLACE_TILE;
+        return take_tile(ctx, p, node, &p->fwd[s->fwd], &s->at);
+    }
+    return TB_OK;
+}
+
+/* The calls of a segment wait together, each with its own scratch. */
+static tb_status borrow(tb_ctx *ctx, tb_plan *p, tb_segment *g, size_t bytes)
+{
+    size_t at;
+    TB_TRY(tb_plan_grow(ctx, p, bytes, &g->scratch, &at));
+    if (g->scratch > p->scratch_bytes)
+        p->scratch_bytes = g->scratch;
+    return TB_OK;
 }
 
 /* What an op leaves for its backward is saved where there will be one; else
@@ -148,26 +199,26 @@ static tb_status place_call(tb_ctx *ctx, tb_plan *p, int node)
 {
     const tb_op *op = p->graph->nodes[node].op;
     tb_step *s = &p->steps[node];
-    size_t scratch = op->scratch ? op->scratch(&s->call) : 0;
+    size_t scratch = tb_op_scratch(op, &s->call);
     size_t saved = op->saved ? op->saved(&s->call) : 0;
     if (p->passes)
         TB_TRY(tb_plan_grow(ctx, p, saved, &p->saved_bytes, &s->saved_at));
     else
         TB_TRY(tb_plan_grow(ctx, p, saved, &scratch, &s->saved_at));
-    if (scratch > p->scratch_bytes)
-        p->scratch_bytes = scratch;
-    return TB_OK;
+    TB_TRY(tb_plan_grow(ctx, p, 0, &scratch, &s->scratch));
+    TB_TRY(borrow(ctx, p, &p->fwd[s->fwd], s->scratch));
+    return borrow(ctx, p, &p->bwd[s->bwd], s->scratch);
 }
 
-/* --- work, one pass at a time ------------------------------------------- */
+/* --- work, one pass at a time; time runs by segments -------------------- */
 
 static tb_status place_forward(tb_ctx *ctx, tb_plan *p, pool *q)
 {
     for (int n = 0; n < p->graph->nnodes; n++) {
         tb_step *s = &p->steps[n];
-        expire(q, n);
+        expire(q, s->fwd);
         if (s->place == TB_PLACE_WORK && s->root == n)
-            TB_TRY(take(ctx, q, s->bytes, s->last, &s->at));
+            TB_TRY(take(ctx, q, s->bytes, p->steps[s->last].fwd, &s->at));
     }
     return TB_OK;
 }
@@ -176,21 +227,24 @@ static tb_status place_tangent(tb_ctx *ctx, tb_plan *p, pool *q)
 {
     for (int n = 0; n < p->graph->nnodes; n++) {
         tb_step *s = &p->steps[n];
-        expire(q, n);
+        expire(q, s->fwd);
         if (!tb_plan_leaf(p, n) && s->root == n)
-            TB_TRY(take(ctx, q, s->bytes, s->last, &s->tan_at));
+            TB_TRY(take(ctx, q, s->bytes, p->steps[s->last].fwd, &s->tan_at));
     }
     return TB_OK;
 }
 
-/* Time runs with falling node numbers: a gradient lives from its last reader
- * down to the node itself, or to the lowest node that borrows it. */
+/* A gradient lives from its node's last reader down to the node itself, or to
+ * the lowest node that borrows it. */
 static tb_status take_grad(tb_ctx *ctx, tb_plan *p, pool *q, int node)
 {
     tb_step *s = &p->steps[node];
     if (tb_plan_leaf(p, node) || s->borrows)
         return TB_OK;
-    return take(ctx, q, s->bytes, p->graph->nnodes - s->lowest, &s->grad_at);
+    s->grad_tile = gradient_in_tile(p, node);
+    if (s->grad_tile)
+        return take_tile(ctx, p, node, &p->bwd[s->bwd], &s->grad_at);
+    return take(ctx, q, s->bytes, p->steps[s->lowest].bwd, &s->grad_at);
 }
 
 /* Is this the first of the reader's input slots that `node` fills, and the
@@ -213,12 +267,22 @@ static tb_status place_gradients(tb_ctx *ctx, tb_plan *p, pool *q)
             TB_TRY(take_grad(ctx, p, q, n));
     for (int n = nnodes - 1; n >= 0; n--) {
         const tb_node *node = &p->graph->nodes[n];
-        expire(q, nnodes - n);
+        expire(q, p->steps[n].bwd);
         for (int i = 0; i < node->nin; i++)
             if (opens(p, n, i))
                 TB_TRY(take_grad(ctx, p, q, node->in[i]));
     }
     return TB_OK;
+}
+
+static size_t most_calls(const tb_plan *p)
+{
+    size_t most = 0;
+    for (int i = 0; i <= p->graph->nnodes; i++) {
+        most = p->fwd[i].calls > most ? p->fwd[i].calls : most;
+        most = p->bwd[i].calls > most ? p->bwd[i].calls : most;
+    }
+    return most;
 }
 
 typedef tb_status (*placer)(tb_ctx *, tb_plan *, pool *);
@@ -238,6 +302,10 @@ static tb_status place_passes(tb_ctx *ctx, tb_plan *p, span *live)
     }
     size_t total = p->scratch_bytes;
     TB_TRY(tb_plan_grow(ctx, p, p->table_bytes, &total, &p->table_at));
+    TB_TRY(tb_plan_grow(ctx, p, most_calls(p) * sizeof(tb_rowcall), &total,
+                        &p->calls_at));
+    TB_TRY(tb_plan_grow(ctx, p, tb_op_times(p->store_bytes, p->slots), &total,
+                        &p->store_at));
     TB_TRY(tb_plan_grow(ctx, p, top, &total, &p->pool_at));
     p->work_bytes = total;
     return TB_OK;
@@ -246,6 +314,7 @@ static tb_status place_passes(tb_ctx *ctx, tb_plan *p, span *live)
 tb_status tb_plan_place(tb_ctx *ctx, tb_plan *p)
 {
     size_t nnodes = (size_t)p->graph->nnodes;
+    tb_plan_segments(p);
     for (int n = 0; n < p->graph->nnodes; n++)
         note_reader(p, n);
     note_outputs(p);

@@ -4,6 +4,8 @@
 #ifndef TB_PLAN_PLAN_PARTS_H
 #define TB_PLAN_PLAN_PARTS_H
 
+#include "ops/op_help.h"
+#include "ops/op_rows.h"
 #include "plan/plan.h"
 #include "plan/plan_profile.h"
 
@@ -12,7 +14,8 @@ typedef enum tb_place {
     TB_PLACE_INPUT, /* the caller's: run.inputs[slot] */
     TB_PLACE_PARAM, /* run.params[slot] */
     TB_PLACE_SAVED, /* in saved from forward to backward */
-    TB_PLACE_WORK   /* in work until its last reader ran */
+    TB_PLACE_WORK,  /* in work until its last reader ran */
+    TB_PLACE_TILE   /* a few rows at a time: no other segment reads it */
 } tb_place;
 
 /** One node, planned. `*_at` are byte offsets. */
@@ -29,24 +32,38 @@ typedef struct tb_step {
     bool keep;    /* of a root: read after forward */
     bool borrows; /* its gradient is that of its only reader, unchanged */
     int lowest;   /* lowest node that reads this node's gradient */
+    int fwd, bwd; /* its segment in forward and tangent, and in backward */
     tb_place place;
     int slot;        /* of a leaf: index into inputs or params */
-    size_t at;       /* its value in saved or work */
+    size_t at;       /* its value in saved, work or tile */
     size_t saved_at; /* op->saved block: in saved, or in work where no later
                         pass reads it */
+    size_t scratch;  /* bytes a call borrows */
     size_t tan_at, grad_at; /* tangent and gradient, in work */
+    bool grad_tile;         /* the gradient stands in a tile */
 } tb_step;
+
+/** What row parts that run together take. */
+typedef struct tb_segment {
+    size_t row_bytes; /* a row of all that they read and write */
+    size_t calls;     /* at most */
+    size_t scratch, store;
+} tb_segment;
 
 struct tb_plan {
     const tb_graph *graph;
     unsigned passes;
     const char *name;
     size_t saved_bytes, work_bytes;
-    size_t scratch_bytes;         /* work starts with what one call borrows, */
+    size_t scratch_bytes;         /* work starts with what calls borrow, */
     size_t table_at, table_bytes; /* then pointers per node, */
+    size_t calls_at;              /* calls that wait, */
+    size_t store_at, store_bytes; /* tiles of so many bytes for each slot, */
     size_t pool_at;               /* then values, tangents or gradients */
+    size_t slots;                 /* threads that run at once */
     double flops;
-    tb_step *steps; /* [nnodes] */
+    tb_step *steps;        /* [nnodes] */
+    tb_segment *fwd, *bwd; /* by number, from 0 */
 };
 
 /** A gradient in the making; the table of a backward pass. */
@@ -66,6 +83,33 @@ tb_status tb_plan_grow(tb_ctx *ctx, const tb_plan *p, size_t bytes,
 /** tb_plan_place - decides where everything stands; fills the offsets of all
  * steps and the sizes of saved and work. */
 tb_status tb_plan_place(tb_ctx *ctx, tb_plan *p);
+
+/** tb_plan_segments - who runs with whom: steps' fwd and bwd, and sizes. */
+void tb_plan_segments(tb_plan *p);
+
+/** Row parts that wait for the end of their segment. */
+typedef struct tb_pending {
+    tb_ctx *ctx;
+    const tb_run *r;
+    bool back;
+    int segment;
+    tb_rowcall *calls; /* in work */
+    size_t n, rows;
+    size_t used; /* scratch */
+} tb_pending;
+
+tb_pending tb_pending_make(tb_ctx *ctx, const tb_run *r, bool back);
+/** tb_pending_enter - runs what waits if this is another segment. */
+tb_status tb_pending_enter(tb_pending *q, int segment);
+/** tb_pending_add - one more call; `scratch` bytes of it are its own. */
+void tb_pending_add(tb_pending *q, const tb_op *op, tb_rows_fn rows,
+                    const tb_opcall *c, size_t scratch);
+/** tb_pending_run - now; in forward TB_ERR_INPUT as tb_plan_forward. */
+tb_status tb_pending_run(tb_pending *q);
+
+/** tb_plan_check - has every row of this call a value? */
+tb_status tb_plan_check(tb_ctx *ctx, const tb_run *r, const tb_op *op,
+                        const tb_opcall *c);
 
 /** tb_plan_leaf - data or parameter: nothing to run. */
 bool tb_plan_leaf(const tb_plan *p, int node);

@@ -47,3 +47,27 @@ void tb_profile_count(tb_profile *p, const tb_op *op, const tb_opcall *c,
     w->bytes += call_bytes(op, c, backward);
     w->flops += op->flops ? (backward ? 2 : 1) * op->flops(c) : 0;
 }
+
+/* A row part that goes with a whole part touches the output alone. */
+static double row_bytes(const tb_rowcall *r)
+{
+    double out = stream_bytes(&r->c, r->c.out_shape, -1);
+    if (r->op->rows_in)
+        return r->back ? out : 2 * out;
+    return call_bytes(r->op, &r->c, r->back);
+}
+
+void tb_profile_rows(tb_profile *p, const tb_rowcall *calls, size_t n,
+                     double start)
+{
+    double seconds = tb_profile_now(p) - start, all = 0;
+    for (size_t i = 0; p && i < n; i++)
+        all += row_bytes(&calls[i]);
+    for (size_t i = 0; p && i < n; i++) {
+        bool norm = calls[i].op->lane == TB_LANE_TOLL;
+        tb_worked *w = &p->work[norm ? TB_WORK_NORM : TB_WORK_ELEMENT];
+        double bytes = row_bytes(&calls[i]);
+        w->seconds += all > 0 ? seconds * bytes / all : 0;
+        w->bytes += bytes;
+    }
+}

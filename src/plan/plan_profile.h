@@ -4,7 +4,7 @@
 #ifndef TB_PLAN_PLAN_PROFILE_H
 #define TB_PLAN_PLAN_PROFILE_H
 
-#include "ops/op.h"
+#include "ops/op_rows.h"
 
 /** What calls of one kind of work took. Bytes are those of the values that each
  * op by itself reads and writes, FLOPs those of its products. */
@@ -24,5 +24,10 @@ double tb_profile_now(const tb_profile *p);
  * profile. Backward: twice the products, and the values it needs. */
 void tb_profile_count(tb_profile *p, const tb_op *op, const tb_opcall *c,
                       bool backward, double start);
+
+/** tb_profile_rows - row parts that ran together, which began at `start`. Each
+ * has the share of the time that its bytes are of all. */
+void tb_profile_rows(tb_profile *p, const tb_rowcall *calls, size_t n,
+                     double start);
 
 #endif

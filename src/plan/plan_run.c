@@ -27,6 +27,8 @@ static void *storage(const tb_run *r, const tb_step *s)
         return r->outputs[s->output];
     if (s->place == TB_PLACE_SAVED)
         return (char *)r->saved + s->at;
+    if (s->place == TB_PLACE_TILE)
+        return (char *)r->work + r->plan->store_at + s->at;
     return (char *)r->work + r->plan->pool_at + s->at;
 }
 
@@ -48,7 +50,8 @@ static const void *live_value(const tb_run *r, int node)
 
 const void *tb_plan_value(const tb_run *r, int node)
 {
-    if (root_of(r->plan, node)->place == TB_PLACE_WORK)
+    tb_place place = root_of(r->plan, node)->place;
+    if (place == TB_PLACE_WORK || place == TB_PLACE_TILE)
         return NULL;
     return live_value(r, node);
 }
@@ -75,8 +78,8 @@ void tb_plan_call(tb_ctx *ctx, const tb_run *r, int node, bool forward,
 
 /* --- forward ------------------------------------------------------------ */
 
-static tb_status check_value(tb_ctx *ctx, const tb_run *r, const tb_op *op,
-                             const tb_opcall *c)
+tb_status tb_plan_check(tb_ctx *ctx, const tb_run *r, const tb_op *op,
+                        const tb_opcall *c)
 {
     size_t row = 0;
     const char *reason = op->check ? op->check(c, &row) : NULL;
@@ -87,17 +90,25 @@ static tb_status check_value(tb_ctx *ctx, const tb_run *r, const tb_op *op,
                    row + 1);
 }
 
-static tb_status run_node(tb_ctx *ctx, const tb_run *r, int node)
+static tb_status run_node(tb_pending *q, int node)
 {
+    const tb_run *r = q->r;
     const tb_op *op = r->plan->graph->nodes[node].op;
+    const tb_step *s = &r->plan->steps[node];
     tb_opcall c;
     if (tb_plan_leaf(r->plan, node) || op->alias)
         return TB_OK;
-    tb_plan_call(ctx, r, node, true, &c);
+    TB_TRY(tb_pending_enter(q, s->fwd));
+    tb_plan_call(q->ctx, r, node, true, &c);
     double start = tb_profile_now(r->profile);
-    op->fwd(&c);
-    tb_profile_count(r->profile, op, &c, false, start);
-    return check_value(ctx, r, op, &c);
+    if (op->fwd) {
+        op->fwd(&c);
+        tb_profile_count(r->profile, op, &c, false, start);
+    }
+    if (!tb_op_fwd_rows(op, &c))
+        return tb_plan_check(q->ctx, r, op, &c);
+    tb_pending_add(q, op, op->fwd_rows, &c, s->scratch);
+    return TB_OK;
 }
 
 /* Outputs that share storage with another value, or are data. */
@@ -114,8 +125,10 @@ static void copy_outputs(const tb_run *r)
 
 tb_status tb_plan_forward(tb_ctx *ctx, const tb_run *r)
 {
+    tb_pending q = tb_pending_make(ctx, r, false);
     for (int n = 0; n < r->plan->graph->nnodes; n++)
-        TB_TRY(run_node(ctx, r, n));
+        TB_TRY(run_node(&q, n));
+    TB_TRY(tb_pending_run(&q));
     copy_outputs(r);
     return TB_OK;
 }
@@ -156,7 +169,7 @@ static const void *node_tangent(tb_ctx *ctx, const tan_pass *a, int node)
     tb_opcall c;
     for (int i = 0; i < n->nin; i++)
         moves = moves || (a->t[n->in[i]] && !tb_plan_data(n->op, i));
-    if (!moves || tb_plan_stops(n->op) || !n->op->tan)
+    if (!moves || tb_plan_stops(n->op) || !n->op->shape)
         return NULL;
     if (n->op->alias)
         return a->t[n->in[0]];
@@ -164,7 +177,7 @@ static const void *node_tangent(tb_ctx *ctx, const tan_pass *a, int node)
     for (int i = 0; i < n->nin; i++)
         c.tin[i] = tb_plan_data(n->op, i) ? NULL : a->t[n->in[i]];
     c.tout = tan_storage(a, node);
-    n->op->tan(&c);
+    tb_op_tangent(n->op, &c);
     return c.tout;
 }
 

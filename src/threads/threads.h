@@ -14,6 +14,13 @@ typedef void (*tb_chunk_fn)(void *arg, size_t chunk);
  * inside another tb_parallel. */
 void tb_parallel(const tb_ctx *ctx, size_t n, tb_chunk_fn fn, void *arg);
 
+/** tb_parallel_slots - the same on at most `slots` threads, at least 1; fn is
+ * also told which of them runs it, 0 .. slots-1: two chunks that run at once
+ * have two slots. */
+typedef void (*tb_slot_fn)(void *arg, size_t chunk, size_t slot);
+void tb_parallel_slots(const tb_ctx *ctx, size_t slots, size_t n, tb_slot_fn fn,
+                       void *arg);
+
 /** tb_threads_count - how many threads tb_parallel will use. */
 int tb_threads_count(const tb_ctx *ctx);
 

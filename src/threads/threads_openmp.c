@@ -38,6 +38,22 @@ void tb_parallel(const tb_ctx *ctx, size_t n, tb_chunk_fn fn, void *arg)
         fn(arg, c);
 }
 
+void tb_parallel_slots(const tb_ctx *ctx, size_t slots, size_t n, tb_slot_fn fn,
+                       void *arg)
+{
+    int threads = tb_threads_count(ctx);
+    if ((size_t)threads > slots)
+        threads = (int)slots;
+    if (n < 2 || threads < 2 || tb_threads_inside()) {
+        for (size_t c = 0; c < n; c++)
+            fn(arg, c, 0);
+        return;
+    }
+#    pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (size_t c = 0; c < n; c++)
+        fn(arg, c, (size_t)omp_get_thread_num());
+}
+
 int tb_threads_lend(const tb_ctx *ctx)
 {
     int before = omp_get_max_threads();

@@ -27,6 +27,14 @@ void tb_parallel(const tb_ctx *ctx, size_t n, tb_chunk_fn fn, void *arg)
         fn(arg, c);
 }
 
+void tb_parallel_slots(const tb_ctx *ctx, size_t slots, size_t n, tb_slot_fn fn,
+                       void *arg)
+{
+    (void)ctx, (void)slots;
+    for (size_t c = 0; c < n; c++)
+        fn(arg, c, 0);
+}
+
 int tb_threads_lend(const tb_ctx *ctx)
 {
     (void)ctx;

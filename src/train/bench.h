@@ -4,7 +4,7 @@
 #ifndef TB_TRAIN_BENCH_H
 #define TB_TRAIN_BENCH_H
 
-#include "ops/op.h"
+#include "ops/op_rows.h"
 #include "tollbooth/bench.h"
 
 enum { TB_BENCH_SIZES = 5, TB_BENCH_MEMORY = 24 };

@@ -5,11 +5,12 @@
 /* --- calls ------------------------------------------------------------------
  */
 
-typedef void (*pass_fn)(const tb_opcall *c);
+typedef void (*pass_fn)(const tb_op *op, const tb_opcall *c);
 
 typedef struct passes {
     size_t n;
     pass_fn run[4];
+    const tb_op *op[4];
     tb_opcall call[4];
 } passes;
 
@@ -17,7 +18,26 @@ static tb_status run_passes(tb_bench_job *j)
 {
     const passes *p = j->state;
     for (size_t i = 0; i < p->n; i++)
-        p->run[i](&p->call[i]);
+        p->run[i](p->op[i], &p->call[i]);
+    return TB_OK;
+}
+
+/* Forward of all calls as one pass over memory, as a plan runs neighbours. */
+static tb_status run_together(tb_bench_job *j)
+{
+    const passes *p = j->state;
+    tb_rowcall call[TB_LEN(p->call)];
+    tb_rowgroup g = {.calls = call,
+                     .n = p->n,
+                     .rows = p->call[0].batch * p->call[0].time,
+                     .slots = TB_CHUNKS_MAX};
+    size_t bytes = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        call[i] = (tb_rowcall){p->op[i], p->op[i]->fwd_rows, false, p->call[i]};
+        bytes += tb_rows_bytes(&p->call[i]);
+    }
+    g.tile = tb_rows_tile(bytes);
+    tb_rows_run(j->ctx, &g);
     return TB_OK;
 }
 
@@ -51,20 +71,22 @@ static tb_status op_open(tb_bench_job *j, const tb_op *op, tb_opcall *c)
     c->out = tb_bench_memory(j, n, sizeof(float));
     c->gout = c->out ? tb_bench_normals(j, n) : NULL;
     c->saved = tb_bench_memory(j, op->saved ? op->saved(c) : 0, 1);
-    c->scratch = tb_bench_memory(j, op->scratch ? op->scratch(c) : 0, 1);
+    c->scratch = tb_bench_memory(j, tb_op_scratch(op, c), 1);
     if (!j->state || !c->gout || !c->saved || !c->scratch || !inputs(j, c))
         return TB_ERR_MEMORY;
     tb_gemm_load(j->ctx);
-    op->fwd(c); /* later passes read what it saved */
+    tb_op_forward(op, c); /* later passes read what it saved */
     j->run = run_passes;
     return TB_OK;
 }
 
 /* A pass that is timed. A tangent goes where the value stood. */
-static void add_pass(tb_bench_job *j, pass_fn run, const tb_opcall *c)
+static void add_pass(tb_bench_job *j, pass_fn run, const tb_op *op,
+                     const tb_opcall *c)
 {
     passes *p = j->state;
     p->run[p->n] = run;
+    p->op[p->n] = op;
     p->call[p->n] = *c;
     p->call[p->n++].tout = c->out;
 }
@@ -100,10 +122,11 @@ static tb_opcall norm_call(const size_t *size, int nin)
 static tb_status norm_open(tb_bench_job *j, const tb_op *op, int nin,
                            const size_t *size, size_t what)
 {
-    const pass_fn run[] = {[FWD] = op->fwd, [BWD] = op->bwd, [TAN] = op->tan};
+    static const pass_fn run[] = {
+        [FWD] = tb_op_forward, [BWD] = tb_op_backward, [TAN] = tb_op_tangent};
     tb_opcall c = norm_call(size, nin);
     TB_TRY(op_open(j, op, &c));
-    add_pass(j, run[what], &c);
+    add_pass(j, run[what], op, &c);
     j->bytes = norm_moves[what].arrays * 4 * (double)size[0] * (double)size[1];
     j->stream = norm_moves[what].stream;
     return TB_OK;
@@ -130,8 +153,9 @@ tb_status tb_bench_addnorm(tb_bench_job *j, const size_t *size, size_t what)
     TB_TRY(op_open(j, &tb_op_add, &add));
     norm.in[0] = add.out;
     TB_TRY(op_open(j, &tb_op_layernorm, &norm));
-    add_pass(j, tb_op_add.fwd, &add);
-    add_pass(j, tb_op_layernorm.fwd, &norm);
+    add_pass(j, NULL, &tb_op_add, &add);
+    add_pass(j, NULL, &tb_op_layernorm, &norm);
+    j->run = run_together;
     j->bytes = 4.0 * 4 * (double)size[0] * (double)size[1];
     j->stream = TB_BENCH_2R2W;
     return TB_OK;
@@ -178,9 +202,9 @@ tb_status tb_bench_attn(tb_bench_job *j, const size_t *size, size_t what)
                             [TB_ATTR_ATTN_CAUSAL] = 1}};
     TB_TRY(op_open(j, &tb_op_mha, &c));
     if (attn_passes[what].fwd)
-        add_pass(j, tb_op_mha.fwd, &c);
+        add_pass(j, tb_op_forward, &tb_op_mha, &c);
     if (attn_passes[what].bwd)
-        add_pass(j, tb_op_mha.bwd, &c);
+        add_pass(j, tb_op_backward, &tb_op_mha, &c);
     j->flops = attn_passes[what].flops * tb_op_mha.flops(&c);
     j->executed = attn_passes[what].executed * 4 * (double)size[0] * heads *
                   (double)size[3] * time * time * executed_share(time);

@@ -5,7 +5,7 @@
 #ifndef TB_TESTS_OPS_CALL_H
 #define TB_TESTS_OPS_CALL_H
 
-#include "ops/op.h"
+#include "ops/op_rows.h"
 #include "tb_test.h"
 
 /* What to run. vocab: token inputs are drawn from 0 .. vocab-1. */
@@ -164,7 +164,7 @@ static inline bool bed_open(tb_test *T, bed *b, const variant *v, tb_dtype type)
     b->gy = bed_buffer(T, type, b->nout);
     bed_fill(T, type, b->gy, b->nout);
     b->saved_bytes = b->op->saved ? b->op->saved(&b->c) : 0;
-    b->scratch_bytes = b->op->scratch ? b->op->scratch(&b->c) : 0;
+    b->scratch_bytes = tb_op_scratch(b->op, &b->c);
     b->c.saved = tb_test_guarded(T, b->saved_bytes);
     b->c.scratch = tb_test_guarded(T, b->scratch_bytes);
     return true;
@@ -183,7 +183,7 @@ static inline tb_opcall bed_call(const bed *b)
 static inline void bed_fwd(const bed *b)
 {
     tb_opcall c = bed_call(b);
-    b->op->fwd(&c);
+    tb_op_forward(b->op, &c);
 }
 
 /* A call of bwd or tan: only the operands that `needs` names. */
@@ -206,7 +206,7 @@ static inline void bed_tan(const bed *b, unsigned mask)
         c.tin[i] = mask & (1u << i) ? b->t[i] : NULL;
     c.tout = b->ty;
     memset(c.tout, 0xff, b->nout * tb_dtype_size(b->type));
-    b->op->tan(&c);
+    tb_op_tangent(b->op, &c);
 }
 
 static inline void bed_clear_gradients(const bed *b)
@@ -222,9 +222,9 @@ static inline void bed_bwd_add(const bed *b, unsigned mask)
 {
     tb_opcall c = bed_later_call(b);
     for (int i = 0; i < c.nin; i++)
-        c.gin[i] = mask & (1u << i) ? b->g[i] : NULL;
+        c.gbase[i] = c.gin[i] = mask & (1u << i) ? b->g[i] : NULL;
     c.gout = b->gy;
-    b->op->bwd(&c);
+    tb_op_backward(b->op, &c);
 }
 
 static inline void bed_bwd(const bed *b, unsigned mask)

@@ -404,7 +404,7 @@ static void each_mask(tb_test *T, bed *b,
 TB_TEST(every_op_has_a_variant)
 {
     for (size_t i = 0; tb_ops[i]; i++) {
-        bool found = !tb_ops[i]->fwd;
+        bool found = !tb_ops[i]->shape;
         for (size_t j = 0; j < TB_LEN(variants); j++)
             found = found || tb_streq(tb_ops[i]->name, variants[j].op);
         if (!found)
@@ -420,8 +420,11 @@ TB_TEST(table_rows_are_complete)
         TB_CHECK(T, tb_op_find(op->name) == op);
         TB_CHECK(T, op->symbol && op->symbol[0]);
         TB_CHECK(T, op->min_in <= op->max_in && op->max_in <= TB_OP_INPUTS);
-        TB_CHECK(T, !op->fwd == !op->bwd && !op->fwd == !op->tan);
-        TB_CHECK(T, !op->fwd == !op->shape);
+        TB_CHECK(T, !(op->fwd || op->fwd_rows) == !op->shape);
+        TB_CHECK(T, !(op->bwd || op->bwd_rows) == !op->shape);
+        TB_CHECK(T, !(op->tan || op->tan_rows) == !op->shape);
+        TB_CHECK(T, !op->rows_in || (op->bwd && op->bwd_rows));
+        TB_CHECK(T, !op->join || (op->bwd_rows && op->part));
         TB_CHECK(T, (op->lane == TB_LANE_TOLL) == (op->gain != NULL));
         TB_CHECK(T, (op->gain != NULL) == !!tb_op_norm(op->name));
         TB_CHECK(T, (op->state & ~op->data) == 0);

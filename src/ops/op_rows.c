@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* Row parts, alone and in groups; see op_rows.h. */
+#include "ops/op_rows.h"
+
+#include "ops/op_help.h"
+
+/* Bytes of a tile, about a quarter of a core's L2; elements that are worth
+ * another thread. */
+enum { TILE_BYTES = 1 << 18, GRAIN = 1 << 15 };
+
+size_t tb_rows_tile(size_t bytes)
+{
+    enum { LEAST = 4, MOST = 64 };
+    size_t rows = TILE_BYTES / (bytes ? bytes : 1) / LEAST * LEAST;
+    rows = rows < LEAST ? LEAST : rows;
+    return rows > MOST ? MOST : rows;
+}
+
+static bool by_rows(const tb_shape *s)
+{
+    return s->kind == TB_SHAPE_STREAM;
+}
+
+size_t tb_rows_bytes(const tb_opcall *c)
+{
+    size_t width = c->out_shape.width;
+    for (int i = 0; i < c->nin; i++)
+        width += by_rows(&c->in_shape[i]) ? c->in_shape[i].width : 0;
+    return tb_op_bytes(c, width);
+}
+
+/* --- which parts -------------------------------------------------------- */
+
+bool tb_op_row_input(const tb_op *op, int i)
+{
+    return op->bwd_rows && (!op->rows_in || (op->rows_in & TB_NEED_IN(i)));
+}
+
+bool tb_op_fwd_rows(const tb_op *op, const tb_opcall *c)
+{
+    bool any = false;
+    for (int i = 0; i < c->nin; i++)
+        any = any || !op->rows_in || (op->rows_in & TB_NEED_IN(i));
+    return op->fwd_rows && any;
+}
+
+bool tb_op_row_wise(const tb_op *op, const tb_opcall *c, int i)
+{
+    return tb_op_row_input(op, i) && by_rows(&c->in_shape[i]);
+}
+
+/* --- one tile ----------------------------------------------------------- */
+
+/* Where row `from` of the slot's tile stands, told as where row 0 would. As
+ * numbers: there is no such object. */
+static uintptr_t moved(const tb_rowgroup *g, const void *p, size_t row_bytes,
+                       size_t from, size_t slot)
+{
+    uintptr_t at = (uintptr_t)p, store = (uintptr_t)g->store;
+    if (!g->store_bytes || at < store || at - store >= g->store_bytes)
+        return at;
+    return at + slot * g->store_bytes - from * row_bytes;
+}
+
+/* The call as rows from `from` on are seen in this slot. */
+static tb_opcall call_at(const tb_rowgroup *g, const tb_opcall *from_call,
+                         size_t from, size_t slot)
+{
+    tb_opcall c = *from_call;
+    size_t out = tb_op_bytes(&c, c.out_shape.width);
+    for (int i = 0; i < c.nin; i++) {
+        size_t in = tb_op_bytes(&c, c.in_shape[i].width);
+        c.in[i] = (const void *)moved(g, c.in[i], in, from, slot);
+        c.gin[i] = (void *)moved(g, c.gin[i], in, from, slot);
+        c.gbase[i] = (const void *)moved(g, c.gbase[i], in, from, slot);
+    }
+    c.out = (void *)moved(g, c.out, out, from, slot);
+    c.gout = (const void *)moved(g, c.gout, out, from, slot);
+    return c;
+}
+
+/* gin = gbase, for the ops that can only add. */
+static void open_gradients(const tb_op *op, const tb_opcall *c, size_t from,
+                           size_t to)
+{
+    for (int i = 0; i < c->nin; i++) {
+        size_t d = c->in_shape[i].width;
+        if (c->gin[i] && c->gin[i] != c->gbase[i] && tb_op_row_wise(op, c, i) &&
+            !(op->bases & TB_NEED_IN(i)))
+            tb_op_copy(c, (to - from) * d, tb_op_peek(c, c->gbase[i], from * d),
+                       tb_op_at(c, c->gin[i], from * d));
+    }
+}
+
+static void run_rows(const tb_rowcall *r, const tb_opcall *c, size_t from,
+                     size_t to, size_t chunk)
+{
+    size_t unit = r->op->elements ? c->out_shape.width : 1;
+    if (r->back)
+        open_gradients(r->op, c, from, to);
+    r->rows(c, from * unit, to * unit, chunk);
+}
+
+static void run_tile(const tb_rowgroup *g, size_t from, size_t to, size_t chunk,
+                     size_t slot)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        const tb_rowcall *r = &g->calls[i];
+        if (g->store_bytes) {
+            tb_opcall c = call_at(g, &r->c, from, slot);
+            run_rows(r, &c, from, to, chunk);
+        } else {
+            run_rows(r, &r->c, from, to, chunk);
+        }
+    }
+}
+
+/* --- all rows ----------------------------------------------------------- */
+
+static size_t part_of(const tb_op *op, const tb_opcall *c)
+{
+    return op->part ? op->part(c) : 0;
+}
+
+static void run_piece(void *arg, size_t chunk, size_t slot)
+{
+    const tb_rowgroup *g = arg;
+    size_t pieces = tb_op_row_pieces(g->rows);
+    size_t from = tb_chunk_at(g->rows, pieces, chunk);
+    size_t end = tb_chunk_at(g->rows, pieces, chunk + 1);
+    for (size_t i = 0; i < g->n; i++) {
+        const tb_rowcall *r = &g->calls[i];
+        size_t part = r->back ? part_of(r->op, &r->c) : 0;
+        if (part)
+            memset(tb_op_part(&r->c, chunk, part), 0, part * sizeof(double));
+    }
+    for (size_t to; from < end; from = to) {
+        to = end - from < g->tile ? end : from + g->tile;
+        run_tile(g, from, to, chunk, slot);
+    }
+}
+
+void tb_rows_run(tb_ctx *ctx, const tb_rowgroup *g)
+{
+    size_t pieces = tb_op_row_pieces(g->rows), bytes = 0;
+    for (size_t i = 0; i < g->n; i++)
+        bytes += tb_rows_bytes(&g->calls[i].c);
+    bool small = tb_op_times(bytes, g->rows) < GRAIN * sizeof(float);
+    tb_parallel_slots(ctx, small ? 1 : g->slots, pieces, run_piece,
+                      (void *)(uintptr_t)g);
+    for (size_t i = 0; i < g->n; i++)
+        if (g->calls[i].back && g->calls[i].op->join)
+            g->calls[i].op->join(&g->calls[i].c, pieces);
+}
+
+/* --- one call ----------------------------------------------------------- */
+
+static void run_alone(const tb_op *op, tb_rows_fn rows, bool back,
+                      const tb_opcall *c)
+{
+    tb_rowcall r = {.op = op, .rows = rows, .back = back, .c = *c};
+    tb_rowgroup g = {.calls = &r,
+                     .n = 1,
+                     .rows = tb_op_row_count(c),
+                     .tile = tb_rows_tile(tb_rows_bytes(c)),
+                     .slots = TB_CHUNKS_MAX};
+    tb_rows_run(c->ctx, &g);
+}
+
+void tb_op_forward(const tb_op *op, const tb_opcall *c)
+{
+    if (op->fwd)
+        op->fwd(c);
+    if (tb_op_fwd_rows(op, c))
+        run_alone(op, op->fwd_rows, false, c);
+}
+
+void tb_op_backward(const tb_op *op, const tb_opcall *c)
+{
+    bool rows = false, whole = false;
+    for (int i = 0; i < c->nin; i++)
+        *(tb_op_row_input(op, i) ? &rows : &whole) |= c->gin[i] != NULL;
+    if (rows)
+        run_alone(op, op->bwd_rows, true, c);
+    if (whole)
+        op->bwd(c);
+}
+
+void tb_op_tangent(const tb_op *op, const tb_opcall *c)
+{
+    bool any = false;
+    for (int i = 0; i < c->nin; i++)
+        any = any || c->tin[i];
+    if (op->tan)
+        op->tan(c);
+    else if (!any)
+        tb_op_copy(c, tb_op_out_count(c), NULL, c->tout);
+    if (op->tan_rows && any)
+        run_alone(op, op->tan_rows, false, c);
+}
+
+size_t tb_op_scratch(const tb_op *op, const tb_opcall *c)
+{
+    size_t whole = op->scratch ? op->scratch(c) : 0;
+    size_t pieces = tb_op_row_pieces(tb_op_row_count(c));
+    size_t rows = tb_op_part_bytes(pieces, part_of(op, c));
+    return whole > rows ? whole : rows;
+}
