@@ -81,8 +81,8 @@ static bool can_repeat(const job *w)
 static bool gives_back(const job *w, int node, int i)
 {
     const tb_node *n = &w->p->graph->nodes[node];
-    return w->forms[n->in[i]].wanted && !tb_plan_data(n->op, i) && n->op->bwd &&
-           !tb_plan_stops(n->op);
+    return w->forms[n->in[i]].wanted && !tb_plan_data(n->op, i) &&
+           n->op->shape && !tb_plan_stops(n->op);
 }
 
 static void mark_wanted(job *w)
@@ -168,7 +168,7 @@ static bool lay_out(const job *w, int node, const tb_opcall *c, size_t count,
 {
     const tb_node *n = &w->p->graph->nodes[node];
     size_t saved = saved_of(w->p, node, count), one;
-    size_t scratch = n->op->scratch ? n->op->scratch(c) : 0;
+    size_t scratch = tb_op_scratch(n->op, c);
     bool fits = true;
     l->end = w->grads;
     for (int i = 0; i < n->nin; i++)
@@ -318,9 +318,10 @@ static void hand_back(const chunk *k, int node, tb_opcall *c)
             continue;
         if (wide)
             open_wide(k, n->in[i]);
-        c->gin[i] = wide ? wide_of(k, n->in[i]) : narrow_of(k, n->in[i]);
+        c->gbase[i] = c->gin[i] =
+            wide ? wide_of(k, n->in[i]) : narrow_of(k, n->in[i]);
     }
-    n->op->bwd(c);
+    tb_op_backward(n->op, c);
     for (int i = 0; i < n->nin && !wide; i++)
         if (gives_back(w, node, i) && *open_of(k, n->in[i]))
             widen(k, n->in[i]);
