@@ -1,30 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* sin and cos. |x| is brought to hi + lo in [-pi/4, pi/4] and a quadrant: by
- * Cody and Waite's four-part pi/2 up to 2^20, by Payne and Hanek's product
- * with the right bits of 2/pi above. */
+/* sin and cos. |x| is brought to hi + lo in [-pi/4, pi/4] and a quadrant: as
+ * trig_inline.h does up to 2^20, by Payne and Hanek's product with the right
+ * bits of 2/pi above. */
 #include "base/digits.h"
 #include "base/number.h"
-#include "base/twofold.h"
-
-typedef struct angle {
-    double hi, lo;
-    unsigned quadrant;
-} angle;
+#include "base/trig_inline.h"
 
 /* --- reduction ---------------------------------------------------------- */
-
-/* 33-bit parts: their products with n < 2^20 are exact. */
-static angle reduce_near(double x)
-{
-    const double magic = 0x1.8p52;
-    double n = (x * 0x1.45f306dc9c883p-1 + magic) - magic;
-    double first = x - n * 0x1.921fb544p+0; /* exact */
-    tb_twofold a = tb_twofold_sum(first, -n * 0x1.0b4611a6p-34);
-    tb_twofold b = tb_twofold_sum(a.hi, -n * 0x1.3198a2ep-69);
-    tb_twofold r =
-        tb_twofold_quick(b.hi, (a.lo + b.lo) - n * 0x1.b839a252049c1p-104);
-    return (angle){r.hi, r.lo, (unsigned)n % 4};
-}
 
 /* 2/pi = sum of word[i] * 2^(-32 (i + 1)) */
 static const uint32_t two_over_pi[] = {
@@ -68,7 +50,7 @@ static uint32_t bits_at(const uint32_t *p, int at)
 /* x = mant 2^exp. Bits of 2/pi above 2^(2 - exp) give whole turns and are
  * skipped. Of the seven words from there, what is cut off is below 2^-138,
  * and no double is nearer to a multiple of pi/2 than 2^-62. */
-static angle reduce_far(double x)
+static tb_angle reduce_far(double x)
 {
     const tb_twofold half_pi = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54};
     tb_binary b = tb_binary_of_double(x);
@@ -87,47 +69,20 @@ static angle reduce_far(double x)
         f = (tb_twofold){s.hi, f.lo + s.lo};
     }
     tb_twofold r = tb_twofold_mul(tb_twofold_quick(f.hi, f.lo), half_pi);
-    return (angle){r.hi, r.lo, quadrant + negative};
+    return (tb_angle){r.hi, r.lo, quadrant + negative};
 }
 
-static angle reduce(double x)
+static tb_angle reduce(double x)
 {
-    return x < 0x1p20 ? reduce_near(x) : reduce_far(x);
+    return x < 0x1p20 ? tb_inline_reduce_near(x) : reduce_far(x);
 }
 
-/* --- on [-pi/4, pi/4] --------------------------------------------------- */
+/* --- sin and cos -------------------------------------------------------- */
 
-/* sin r = r + r^3 S(r^2), S within 2^-58; minimax as in math_inline.h */
-static double sin_core(angle r)
+static double by_quadrant(tb_angle r, uint64_t turn)
 {
-    double z = r.hi * r.hi, cube = z * r.hi;
-    double s = 0x1.5d9300cf18812p-33;
-    s = s * z + -0x1.ae5e6639d428fp-26;
-    s = s * z + 0x1.71de3577b56b1p-19;
-    s = s * z + -0x1.a01a019c11978p-13;
-    s = s * z + 0x1.111111110f87ap-7;
-    s = s * z + -0x1.5555555555549p-3;
-    return r.hi + (cube * s + r.lo * (1 - 0.5 * z));
-}
-
-/* cos r = 1 - r^2/2 + r^4 C(r^2), C within 2^-64; the rounding error of
- * 1 - r^2/2 is added back */
-static double cos_core(angle r)
-{
-    double z = r.hi * r.hi, half = 0.5 * z, w = 1 - half;
-    double c = -0x1.8fae9cb4449ffp-37;
-    c = c * z + 0x1.1ee9ebe9aae8p-29;
-    c = c * z + -0x1.27e4f809f15ecp-22;
-    c = c * z + 0x1.a01a019cb1bebp-16;
-    c = c * z + -0x1.6c16c16c1517ep-10;
-    c = c * z + 0x1.555555555554cp-5;
-    return w + (((1 - w) - half) + (z * z * c - r.hi * r.lo));
-}
-
-static double by_quadrant(angle r, unsigned turn)
-{
-    unsigned q = (r.quadrant + turn) % 4;
-    double v = q % 2 ? cos_core(r) : sin_core(r);
+    uint64_t q = (r.quadrant + turn) % 4;
+    double v = q % 2 ? tb_inline_cos_core(r) : tb_inline_sin_core(r);
     return q >= 2 ? -v : v;
 }
 

@@ -4,8 +4,8 @@
 #ifndef TB_KERNELS_KERN_COMMON_H
 #define TB_KERNELS_KERN_COMMON_H
 
-#include "base/math_inline.h"
 #include "base/number.h"
+#include "base/trig_inline.h"
 #include "kernels/kern_tables.h"
 
 /* A block of 16 must see its constant trip count, else it stays scalar. */
@@ -50,38 +50,41 @@ TB_INLINE double tree16(double *lane)
     return (lane[0] + lane[2]) + (lane[1] + lane[3]);
 }
 
-/* Words of 16 blocks of Philox 4x32-10 at once: those of tb_rng_u32 for the
- * counters 4 block, 4 block + 1, ... */
-enum { TB_DRAWN = 4 * TB_LANES };
-
-static inline void philox16(tb_rng rng, uint64_t block, uint32_t *out)
+/* 16 blocks of Philox 4x32-10 at once, block + j in column j: w[i][j] is what
+ * tb_rng_u32 gives for the counter 4 (block + j) + i. */
+static inline void philox16(tb_rng rng, uint64_t block, uint32_t w[4][TB_LANES])
 {
-    uint32_t w0[TB_LANES], w1[TB_LANES], w2[TB_LANES], w3[TB_LANES];
     uint32_t k0 = (uint32_t)rng.seed, k1 = (uint32_t)(rng.seed >> 32);
+    TB_WHOLE
     for (uint32_t j = 0; j < TB_LANES; j++) {
-        w0[j] = (uint32_t)(block + j);
-        w1[j] = (uint32_t)((block + j) >> 32);
-        w2[j] = (uint32_t)rng.stream;
-        w3[j] = (uint32_t)(rng.stream >> 32);
+        w[0][j] = (uint32_t)(block + j);
+        w[1][j] = (uint32_t)((block + j) >> 32);
+        w[2][j] = (uint32_t)rng.stream;
+        w[3][j] = (uint32_t)(rng.stream >> 32);
     }
     for (int round = 0; round < 10; round++) {
+        TB_WHOLE
         for (int j = 0; j < TB_LANES; j++) {
-            uint64_t p0 = (uint64_t)w0[j] * 0xD2511F53u;
-            uint64_t p1 = (uint64_t)w2[j] * 0xCD9E8D57u;
-            w0[j] = (uint32_t)(p1 >> 32) ^ w1[j] ^ k0;
-            w1[j] = (uint32_t)p1;
-            w2[j] = (uint32_t)(p0 >> 32) ^ w3[j] ^ k1;
-            w3[j] = (uint32_t)p0;
+            uint64_t p0 = (uint64_t)w[0][j] * 0xD2511F53u;
+            uint64_t p1 = (uint64_t)w[2][j] * 0xCD9E8D57u;
+            w[0][j] = (uint32_t)(p1 >> 32) ^ w[1][j] ^ k0;
+            w[1][j] = (uint32_t)p1;
+            w[2][j] = (uint32_t)(p0 >> 32) ^ w[3][j] ^ k1;
+            w[3][j] = (uint32_t)p0;
         }
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
-    for (int j = 0; j < TB_LANES; j++) {
-        out[4 * j] = w0[j];
-        out[4 * j + 1] = w1[j];
-        out[4 * j + 2] = w2[j];
-        out[4 * j + 3] = w3[j];
-    }
+}
+
+/* The uniform number of tb_rng_uniform from two words: 53 bits, put into the
+ * mantissas of 2^52 and 2^84, because few sets convert 64-bit integers. */
+TB_INLINE double unit53(uint32_t low, uint32_t high)
+{
+    uint64_t bits = ((uint64_t)high << 32 | low) >> 11;
+    double l = tb_inline_from_bits((bits & 0xFFFFFFFFu) | 0x4330000000000000u);
+    double h = tb_inline_from_bits(bits >> 32 | 0x4530000000000000u);
+    return ((h - 0x1p84) + (l - 0x1p52)) * 0x1p-53;
 }
 
 /* The power of two that brings |x| into [0.5, 2); 1 for 0, inf and nan. */

@@ -8,6 +8,7 @@
 #if REAL_BITS == 32
 #    include "kernels/kern_bf16.h"
 #endif
+#include "kernels/kern_random.h"
 #include "kernels/gemm_template.h"
 
 static const tb_kern FN(table) = {
@@ -37,6 +38,8 @@ static const tb_kern FN(table) = {
     .xent_bwd = FN(xent_bwd),
     .xent_tan = FN(xent_tan),
     .drop = FN(drop),
+    .normal = FN(normal),
+    .uniform = FN(uniform),
     .adamw = FN(adamw),
     .nonfinite = FN(nonfinite),
     .norm2 = FN(norm2),

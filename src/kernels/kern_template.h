@@ -346,38 +346,6 @@ static void FN(col_dot)(size_t rows, size_t d, const void *x_, const void *z_,
 #undef AT
 }
 
-/* --- dropout ------------------------------------------------------------ */
-
-/* y (+)= m (.) x, m by random words below `limit` */
-TB_INLINE void FN(drop_by)(size_t n, const uint32_t *word, double limit,
-                           REAL kept, const REAL *x, bool add, REAL *y)
-{
-    TB_IVDEP
-    for (size_t i = 0; i < n; i++) {
-        REAL m = (double)word[i] < limit ? 0 : kept;
-        y[i] = add ? y[i] + m * x[i] : m * x[i];
-    }
-}
-
-static void FN(drop)(tb_rng r, double p, uint64_t first, size_t n,
-                     const void *x_, bool add, void *y_)
-{
-    const REAL *x = x_, kept = (REAL)(1 / (1 - p));
-    const double limit = p * 0x1p32;
-    REAL *y = y_;
-    uint32_t word[TB_DRAWN];
-    for (size_t i = 0; i < n;) {
-        size_t skip = (size_t)((first + i) % 4), len = TB_DRAWN - skip;
-        len = n - i < len ? n - i : len;
-        philox16(r, (first + i) / 4, word);
-        if (add)
-            FN(drop_by)(len, word + skip, limit, kept, x + i, true, y + i);
-        else
-            FN(drop_by)(len, word + skip, limit, kept, x + i, false, y + i);
-        i += len;
-    }
-}
-
 /* --- AdamW -------------------------------------------------------------- */
 
 /* Loshchilov and Hutter 2019, arXiv:1711.05101, algorithm 2: decay acts on w

@@ -116,6 +116,9 @@ typedef struct tb_kern {
      * p), else 1/(1-p); y may be x */
     void (*drop)(tb_rng r, double p, uint64_t first, size_t n, const void *x,
                  bool add, void *y);
+    /* y[i] = c tb_rng_normal(r, first + i); c (2 tb_rng_uniform(...) - 1) */
+    void (*normal)(tb_rng r, uint64_t first, size_t n, double c, void *y);
+    void (*uniform)(tb_rng r, uint64_t first, size_t n, double c, void *y);
     void (*adamw)(const tb_k_adamw *p, void *w, const void *g, void *m,
                   void *v);
     /* number of elements that are nan or infinite */

@@ -4,6 +4,7 @@
 #include "model/parts.h"
 
 typedef struct tb_fill {
+    const tb_kern *k;
     const tb_start *start;
     tb_rng rng;
     tb_dtype dtype;
@@ -14,10 +15,6 @@ typedef struct tb_fill {
 static double value_at(const tb_fill *f, size_t i)
 {
     double a = f->start->value;
-    if (f->start->kind == TB_START_NORMAL)
-        return a * tb_rng_normal(f->rng, i);
-    if (f->start->kind == TB_START_UNIFORM)
-        return a * (2 * tb_rng_uniform(f->rng, i) - 1);
     if (f->start->kind == TB_START_IDENTITY)
         return i / f->width == i % f->width ? 1 : 0;
     if (f->start->kind == TB_START_ONEHOT)
@@ -28,9 +25,16 @@ static double value_at(const tb_fill *f, size_t i)
 static void fill_chunk(void *arg, size_t chunk)
 {
     const tb_fill *f = arg;
+    size_t i = tb_chunk_at(f->count, f->chunks, chunk);
     size_t end = tb_chunk_at(f->count, f->chunks, chunk + 1);
-    for (size_t i = tb_chunk_at(f->count, f->chunks, chunk); i < end; i++)
-        tb_elem_set(f->dtype, f->out, i, value_at(f, i));
+    void *out = (char *)f->out + i * tb_dtype_size(f->dtype);
+    if (f->start->kind == TB_START_NORMAL)
+        f->k->normal(f->rng, i, end - i, f->start->value, out);
+    else if (f->start->kind == TB_START_UNIFORM)
+        f->k->uniform(f->rng, i, end - i, f->start->value, out);
+    else
+        for (; i < end; i++)
+            tb_elem_set(f->dtype, f->out, i, value_at(f, i));
 }
 
 /* --- orthogonal ---------------------------------------------------------- */
@@ -104,7 +108,8 @@ tb_status tb_start_fill(tb_ctx *ctx, tb_dtype dtype, const tb_start *s,
                         const char *name, tb_shape shape, uint64_t seed,
                         void *out)
 {
-    tb_fill f = {.start = s,
+    tb_fill f = {.k = tb_kern_get(ctx, dtype),
+                 .start = s,
                  .rng = tb_rng_make(seed, name),
                  .dtype = dtype,
                  .width = shape.width,

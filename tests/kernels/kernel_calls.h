@@ -70,6 +70,8 @@ CALL(drop,
      k->drop(tb_rng_make(b->n, "drop"), 0.3, b->rows, b->n, b->x, false, b->y))
 CALL(drop_add,
      k->drop(tb_rng_make(b->n, "drop"), 0.3, b->d, b->n, b->x, true, b->y))
+CALL(normal, k->normal(tb_rng_make(3, "normal"), b->d, b->n, 0.02, b->y))
+CALL(uniform, k->uniform(tb_rng_make(3, "uniform"), b->d, b->n, 0.3, b->y))
 CALL(adamw, b->adamw.n = b->n; k->adamw(&b->adamw, b->y, b->x, b->y2, b->y3))
 /* doubles have no such rows */
 CALL(to_bf16, if (k->to_bf16) k->to_bf16(b->n, b->x, b->y))
@@ -118,6 +120,8 @@ static const struct kernel_call {
     ROWS(xent_tan, xent_tan)
     ONE(drop, drop)
     ONE(drop, drop_add)
+    ONE(normal, normal)
+    ONE(uniform, uniform)
     ONE(adamw, adamw)
     ONE(to_bf16, to_bf16)
     ONE(round_bf16, round_bf16)

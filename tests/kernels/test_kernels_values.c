@@ -404,6 +404,35 @@ TB_TEST(drop_is_element_by_element)
     }
 }
 
+/* Any part of a tensor starts with what element after element gives. */
+static void starts_by_element(tb_test *T, tb_dtype t, uint64_t first)
+{
+    enum { N = 20011 };
+    tb_rng r = tb_rng_make(first, "start");
+    double *normal = tb_test_guarded(T, N * sizeof *normal);
+    double *uniform = tb_test_guarded(T, N * sizeof *uniform);
+    best(T, t)->normal(r, first, N, 0.3, normal);
+    best(T, t)->uniform(r, first, N, 0.3, uniform);
+    int before = T->failed;
+    for (size_t i = 0; i < N && T->failed == before; i++) {
+        double want[2] = {0.3 * tb_rng_normal(r, first + i),
+                          0.3 * (2 * tb_rng_uniform(r, first + i) - 1)};
+        for (int j = 0; j < 2 && t == TB_F32; j++)
+            want[j] = (double)(float)want[j];
+        TB_CHECK(T, tb_test_get(t, normal, i) == want[0]);
+        TB_CHECK(T, tb_test_get(t, uniform, i) == want[1]);
+    }
+}
+
+TB_TEST(initial_values_are_element_by_element)
+{
+    const uint64_t first[] = {0, 1, 12345, UINT64_C(4294967296) - 100};
+    for (size_t i = 0; i < TB_LEN(first); i++) {
+        starts_by_element(T, TB_F32, first[i]);
+        starts_by_element(T, TB_F64, first[i]);
+    }
+}
+
 TB_TEST(adamw_first_step)
 {
     adam_first_step(T, TB_F32);
