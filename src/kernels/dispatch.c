@@ -18,6 +18,7 @@ const char *const tb_kern_isas[] = {"ref", "avx2", "avx512", NULL};
 typedef struct tb_level {
     const tb_kern *const *kern;
     const tb_gemm_part_fn *part, *fma;
+    const tb_k_attn_passes *const *attn; /* with FMA; NULL: the table's */
     bool (*runs)(void);
 } tb_level;
 
@@ -61,12 +62,15 @@ static bool cpu_has_amx(void)
 
 /* in the order of tb_kern_isas */
 static const tb_level levels[] = {
-    {tb_kern_ref, tb_gemm_part_ref, tb_gemm_part_ref, runs_always},
+    {tb_kern_ref, tb_gemm_part_ref, tb_gemm_part_ref, NULL, runs_always},
 #if defined(__x86_64__)
-    {tb_kern_avx2, tb_gemm_part_avx2, tb_gemm_fma_avx2, runs_avx2},
-    {tb_kern_avx512, tb_gemm_part_avx512, tb_gemm_fma_avx512, runs_avx512},
+    {tb_kern_avx2, tb_gemm_part_avx2, tb_gemm_fma_avx2, tb_attn_fma_avx2,
+     runs_avx2},
+    {tb_kern_avx512, tb_gemm_part_avx512, tb_gemm_fma_avx512,
+     tb_attn_fma_avx512, runs_avx512},
 #elif defined(__aarch64__)
-    {tb_kern_neon, tb_gemm_part_neon, tb_gemm_fma_neon, runs_always},
+    {tb_kern_neon, tb_gemm_part_neon, tb_gemm_fma_neon, tb_attn_fma_neon,
+     runs_always},
 #endif
 };
 
@@ -131,4 +135,11 @@ bool tb_gemm_has_amx(void)
 #else
     return false;
 #endif
+}
+
+const tb_k_attn_passes *tb_attn_passes(const tb_ctx *ctx, tb_dtype dtype)
+{
+    const tb_level *level = best(tb_ctx_isa_limit(ctx));
+    return level->attn && !tb_ctx_is_exact(ctx) ? level->attn[dtype]
+                                                : level->kern[dtype]->attn;
 }

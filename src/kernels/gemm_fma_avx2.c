@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Our own matrix product for AVX2 with FMA: for contexts that are not exact,
- * on machines without a library. Built with -ffp-contract=fast. */
+/* Our own matrix product and attention for AVX2 with FMA: for contexts that
+ * are not exact. Built with -ffp-contract=fast. */
 #include "kernels/kern_common.h"
 
 #if defined(__x86_64__)
@@ -19,15 +19,20 @@
 #    define REAL_BITS 32
 #    include "kernels/kern_real.h"
 #    include "kernels/gemm_template.h"
+#    include "kernels/kern_attn.h"
 #    undef REAL_BITS
 #    define REAL_BITS 64
 #    include "kernels/kern_real.h"
 #    include "kernels/gemm_template.h"
+#    include "kernels/kern_attn.h"
 
 const tb_gemm_part_fn tb_gemm_fma_avx2[2] = {gemm_part_f32, gemm_part_f64};
+const tb_k_attn_passes *const tb_attn_fma_avx2[2] = {&attn_passes_f32,
+                                                     &attn_passes_f64};
 
 #else
 
 const tb_gemm_part_fn tb_gemm_fma_avx2[2] = {NULL, NULL};
+const tb_k_attn_passes *const tb_attn_fma_avx2[2] = {NULL, NULL};
 
 #endif

@@ -100,8 +100,8 @@ static void FN(copy_strips)(const tb_gemm_args *g, size_t i0, size_t rows,
 }
 
 /* A square of vectors, transposed by rounds of a perfect shuffle, from lines
- * `ld` apart to lines NR apart. */
-TB_INLINE void FN(transpose)(const REAL *x, size_t ld, REAL *out)
+ * `ld` apart to lines `ldo` apart. */
+TB_INLINE void FN(transpose)(const REAL *x, size_t ld, REAL *out, size_t ldo)
 {
 #if KERN_VEC_BYTES * 8 / REAL_BITS == 16
 #    define GEMM_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
@@ -136,7 +136,7 @@ TB_INLINE void FN(transpose)(const REAL *x, size_t ld, REAL *out)
     }
     GEMM_UNROLL
     for (int i = 0; i < FN(VEC); i++)
-        memcpy(out + i * FN(NR), &v[i], sizeof v[i]);
+        memcpy(out + (size_t)i * ldo, &v[i], sizeof v[i]);
 #undef GEMM_LOW
 #undef GEMM_HIGH
 }
@@ -148,7 +148,7 @@ TB_INLINE void FN(panel_across)(const REAL *b, size_t ld, size_t w, size_t kc,
     size_t whole = w == FN(NR) ? kc / FN(VEC) * FN(VEC) : 0;
     for (size_t k = 0; k < whole; k += FN(VEC))
         for (size_t j = 0; j < FN(NR); j += FN(VEC))
-            FN(transpose)(b + j * ld + k, ld, out + k * FN(NR) + j);
+            FN(transpose)(b + j * ld + k, ld, out + k * FN(NR) + j, FN(NR));
     for (size_t j = 0; j < w; j++)
         for (size_t k = whole; k < kc; k++)
             out[k * FN(NR) + j] = b[j * ld + k];

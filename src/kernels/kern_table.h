@@ -10,6 +10,7 @@
 #endif
 #include "kernels/kern_random.h"
 #include "kernels/gemm_template.h"
+#include "kernels/kern_attn.h"
 
 static const tb_kern FN(table) = {
     .dtype = REAL_BITS == 32 ? TB_F32 : TB_F64,
@@ -34,6 +35,7 @@ static const tb_kern FN(table) = {
     .norm_tan = FN(norm_tan),
     .softmax_fwd = FN(softmax_fwd),
     .softmax_bwd = FN(softmax_bwd),
+    .attn = &FN(attn_passes),
     .xent_fwd = FN(xent_fwd),
     .xent_bwd = FN(xent_bwd),
     .xent_tan = FN(xent_tan),

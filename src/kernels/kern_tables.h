@@ -28,6 +28,10 @@ extern const tb_gemm_part_fn tb_gemm_fma_avx2[2];
 extern const tb_gemm_part_fn tb_gemm_fma_avx512[2];
 extern const tb_gemm_part_fn tb_gemm_fma_neon[2];
 
+extern const tb_k_attn_passes *const tb_attn_fma_avx2[2];
+extern const tb_k_attn_passes *const tb_attn_fma_avx512[2];
+extern const tb_k_attn_passes *const tb_attn_fma_neon[2];
+
 /** tb_gemm_part_get - the fastest part function up to `limit` (NULL: all).
  * Without FMA all give the same bits. */
 tb_gemm_part_fn tb_gemm_part_get(const char *limit, tb_dtype dtype, bool fma);

@@ -46,6 +46,48 @@ typedef struct tb_k_adamw {
     double grad_scale;   /* clipping factor, 1 if none */
 } tb_k_adamw;
 
+/** Attention of one head: queries q [rows, hd], keys k [keys, hd], values v
+ * [keys, vd]; a row of x is ld<x> elements after the one before. */
+typedef struct tb_k_attn {
+    size_t rows, keys, hd, vd, ldq, ldk, ldv, ldo; /* ldo: of the output */
+    const void *q, *k, *v;
+    ptrdiff_t first;  /* query r sees the first `first + r` keys */
+    const void *keep; /* of those, where this is above 0; NULL: all */
+    size_t keep_ld;   /* 0: one row for all queries */
+    double scale;     /* of q k^T */
+    double drop;      /* rate on the probabilities [rows, keys], of which the
+                         first is element `number` of the random stream */
+    tb_rng rng;
+    uint64_t number;
+    const struct tb_kern *kern; /* whose `drop` runs */
+    double *stat; /* [rows,2]: largest score, 1 / sum of exp(score - it), 0 for
+                     a query that sees nothing; written by forward */
+    void *work;   /* tb_attn_work elements */
+} tb_k_attn;
+
+/** Backward, all with the strides of what they belong to; gq, gk, gv are added
+ * to, NULL: unwanted. */
+typedef struct tb_k_attn_grad {
+    const void *out, *gout;
+    void *gq, *gk, *gv;
+} tb_k_attn_grad;
+
+/** Tangent: tq, tk, tv may be NULL (zero). */
+typedef struct tb_k_attn_tangent {
+    const void *out, *tq, *tk, *tv;
+    void *tout;
+} tb_k_attn_tangent;
+
+typedef struct tb_k_attn_passes {
+    void (*fwd)(const tb_k_attn *p, void *out);
+    void (*bwd)(const tb_k_attn *p, const tb_k_attn_grad *g);
+    void (*tan)(const tb_k_attn *p, const tb_k_attn_tangent *t);
+} tb_k_attn_passes;
+
+/** Attention goes by blocks of so many keys and tiles of so many queries, a
+ * multiple of every register tile's; SPARE: rows by which one may reach out. */
+enum { TB_ATTN_KEYS = 64, TB_ATTN_ROWS = 48, TB_ATTN_SPARE = 8 };
+
 /** `void *` operands hold the table's dtype. t* outputs are overwritten, g*
  * outputs are added to; y may be an input unless said otherwise. */
 typedef struct tb_kern {
@@ -98,6 +140,9 @@ typedef struct tb_kern {
     void (*softmax_bwd)(size_t rows, size_t n, size_t ld, size_t first,
                         double scale, const void *p, void *gp);
 
+    /* attention with the same bits everywhere; see tb_attn_passes */
+    const tb_k_attn_passes *attn;
+
     /* cross-entropy of logits [rows, v] against target[rows] (int32; < 0:
      * ignored, its lse is 0). Adds each row's loss to *loss in row order, lse:
      * f64 [rows] */
@@ -148,6 +193,13 @@ extern const char *const tb_kern_isas[];
  * how many operations that was; *out is a number that depends on all of them.
  */
 double tb_kern_peak(const char *isa, size_t rounds, float *out);
+
+/** tb_attn_passes - attention, fastest: with FMA unless the context is exact.
+ */
+const tb_k_attn_passes *tb_attn_passes(const tb_ctx *ctx, tb_dtype dtype);
+
+/** tb_attn_work - elements of work for a head, SIZE_MAX on overflow. */
+size_t tb_attn_work(size_t rows, size_t hd, size_t vd);
 
 /* --- matrix products ---------------------------------------------------- */
 

@@ -7,11 +7,30 @@
  * and 0 (hide) acts together with causality. A query that sees nothing gets
  * zeros and gives no gradient.
  *
- * The work is cut into tiles: some query rows of one head. A causal tile ends
- * at its last row's own column, so most of the hidden half is never computed.
- * The probabilities, [B, heads, T_q, T_k], are kept for the other passes,
- * before dropout, whose mask every pass draws again. */
-#include "ops/mha_tile.h"
+ * The arithmetic of one head is a kernel's (kern_attn.h). Kept for the other
+ * passes are two numbers per query and head, by which they compute the
+ * probabilities again; dropout's mask, too, is drawn again by every pass. */
+#include "ops/op_help.h"
+
+typedef enum attn_mask {
+    MASK_NONE,
+    MASK_SHARED, /* matrix [T_q, T_k] for every sequence */
+    MASK_PAIRS,  /* [B, T_q, T_k] */
+    MASK_KEYS    /* [B, T_k, 1]: real tokens of the memory */
+} attn_mask;
+
+/* Sizes of one call. */
+typedef struct attn {
+    size_t tq, tk;                 /* queries and keys of a sequence */
+    size_t heads, kv_heads, group; /* group: query heads per kv head */
+    size_t hd, qw, kw;             /* widths: a head, q, k */
+    size_t vd, ow, vw;             /* of a head's values, out, v */
+    size_t part, parts;            /* queries of an item of forward and tangent;
+                                      items of a head */
+    bool causal;                   /* key j is seen iff j <= i + T_k - T_q */
+    attn_mask mask;                /* NONE also for one that does not fit */
+    double scale, drop;            /* drop: rate on the probabilities */
+} attn;
 
 /* --- shape -------------------------------------------------------------- */
 
@@ -53,199 +72,263 @@ static bool shape(const tb_shape *in, int nin, const double *attr,
     return true;
 }
 
-/* --- items ------------------------------------------------------------- */
+/* --- sizes -------------------------------------------------------------- */
 
-/* Items of the forward and tangent pass: tiles of all heads. */
-static size_t tile_items(const tb_opcall *c, const tb_attn *g)
+static attn_mask mask_of(const tb_opcall *c, const attn *g)
 {
-    return c->batch * g->heads * g->tiles;
+    tb_shape s = c->in_shape[3];
+    size_t time = tb_op_in_time(c, 3);
+    if (c->nin < 4)
+        return MASK_NONE;
+    if (s.kind == TB_SHAPE_MATRIX)
+        return s.height == g->tq && s.width == g->tk ? MASK_SHARED : MASK_NONE;
+    if (s.width == g->tk && time == g->tq)
+        return MASK_PAIRS;
+    return s.width == 1 && time == g->tk ? MASK_KEYS : MASK_NONE;
 }
 
-/* What a tile costs, in plain elements: some 8 products for each. A few small
- * tiles share a chunk, so that a short sequence needs no other thread. */
-static size_t tile_unit(const tb_attn *g)
+/* Few heads are cut, so that there are this many items where the queries allow
+ * it; every part copies the keys again. */
+enum { ITEMS = 32, PART_ROWS = 4 * TB_ATTN_ROWS };
+
+static attn attn_of(const tb_opcall *c)
 {
-    size_t rows = g->tq < g->tile ? g->tq : g->tile;
-    return tb_op_times(tb_op_times(rows, g->tk), g->wide / 8 + 1);
+    attn g = {.tq = c->time,
+              .tk = tb_op_in_time(c, 1),
+              .heads = (size_t)c->attr[TB_ATTR_ATTN_HEADS],
+              .kv_heads = (size_t)c->attr[TB_ATTR_ATTN_KV_HEADS],
+              .qw = c->in_shape[0].width,
+              .kw = c->in_shape[1].width,
+              .vw = c->in_shape[2].width,
+              .causal = c->attr[TB_ATTR_ATTN_CAUSAL] != 0,
+              .scale = c->attr[TB_ATTR_ATTN_SCALE],
+              .drop = c->attr[TB_ATTR_ATTN_DROP]};
+    size_t heads = tb_op_times(c->batch, g.heads);
+    g.group = g.heads / g.kv_heads;
+    g.hd = g.qw / g.heads;
+    g.vd = g.vw / g.kv_heads;
+    g.ow = g.vd * g.heads;
+    g.parts = tb_chunks(g.tq, PART_ROWS);
+    while (g.parts > 1 && tb_op_times(heads, g.parts) > ITEMS)
+        g.parts--;
+    g.part = (g.tq + g.parts - 1) / g.parts;
+    g.mask = mask_of(c, &g);
+    if (g.scale == 0)
+        g.scale = 1 / tb_sqrt((double)g.hd);
+    return g;
 }
 
-/* Items of the backward pass: all tiles of a (batch, kv head). */
-static size_t group_unit(const tb_attn *g)
+static const char *fit(const tb_opcall *c)
 {
-    return tb_op_times(tile_unit(g), 2 * g->group * g->tiles);
+    attn g = attn_of(c);
+    if (tb_op_in_time(c, 2) != g.tk)
+        return "k and v must have the same number of tokens";
+    if (c->nin > 3 && g.mask == MASK_NONE && g.tq > 0)
+        return "the mask must be [T_q, T_k], [B, T_q, T_k] or [B, T_k, 1]";
+    return NULL;
 }
 
-static tb_tile tile_of_item(const tb_attn *g, size_t item)
+/* Visible (query, key) pairs of one head, masks aside. */
+static double pairs(const attn *g)
 {
-    size_t bh = item / g->tiles;
-    return tb_tile_at(g, bh / g->heads, bh % g->heads, item % g->tiles);
+    size_t empty = g->tq > g->tk ? g->tq - g->tk : 0; /* rows without a key */
+    double n = (double)(g->tq - empty), last = (double)g->tk;
+    if (!g->causal)
+        return (double)g->tq * (double)g->tk;
+    return n * (last + (last - n + 1)) / 2;
 }
 
-/* --- dropout ------------------------------------------------------------ */
+/* --- one head ----------------------------------------------------------- */
 
-/* y = dropout of the tile's p (or of what has its shape); y may be p */
-static void drop(const tb_opcall *c, const tb_attn *g, const tb_tile *t,
-                 const void *p, void *y)
+/* Queries [r0, r0 + rows) of head h of sequence b. */
+typedef struct head {
+    size_t b, h, r0, rows;
+} head;
+
+static size_t q_at(const attn *g, const head *h)
 {
-    for (size_t r = 0; r < t->rows; r++)
-        tb_op_mask(c, g->drop, tb_tile_p(g, t) + r * g->tk, t->cols,
-                   tb_op_peek(c, p, r * g->tk), false,
-                   tb_op_at(c, y, r * g->tk));
+    return (h->b * g->tq + h->r0) * g->qw + h->h * g->hd;
 }
 
-/* The tile's probabilities, and as the values see them. */
-static const void *probabilities(const tb_opcall *c, const tb_attn *g,
-                                 const tb_tile *t)
+static size_t o_at(const attn *g, const head *h)
 {
-    return tb_op_peek(c, c->saved, tb_tile_p(g, t));
+    return (h->b * g->tq + h->r0) * g->ow + h->h * g->vd;
 }
 
-static const void *dropped(const tb_opcall *c, const tb_attn *g,
-                           const tb_tile *t, size_t chunk)
+static size_t k_at(const attn *g, const head *h)
 {
-    const void *p = probabilities(c, g, t);
-    if (!(g->drop > 0))
-        return p;
-    void *y = tb_tile_block(c, g, chunk, 1);
-    drop(c, g, t, p, y);
-    return y;
+    return h->b * g->tk * g->kw + h->h / g->group * g->hd;
 }
 
-/* --- forward ------------------------------------------------------------ */
+static size_t v_at(const attn *g, const head *h)
+{
+    return h->b * g->tk * g->vw + h->h / g->group * g->vd;
+}
+
+/* The mask's element for query r0 and key 0. */
+static size_t mask_at(const attn *g, const head *h)
+{
+    if (g->mask == MASK_KEYS)
+        return h->b * g->tk;
+    return ((g->mask == MASK_PAIRS ? h->b * g->tq : 0) + h->r0) * g->tk;
+}
+
+static size_t work(const attn *g, size_t rows)
+{
+    return tb_attn_work(rows, g->hd, g->vd);
+}
+
+static tb_k_attn kernel_call(const tb_opcall *c, const attn *g, const head *h,
+                             size_t chunk)
+{
+    const size_t row = (h->b * g->heads + h->h) * g->tq + h->r0;
+    tb_k_attn p = {.rows = h->rows,
+                   .keys = g->tk,
+                   .hd = g->hd,
+                   .vd = g->vd,
+                   .ldq = g->qw,
+                   .ldk = g->kw,
+                   .ldv = g->vw,
+                   .ldo = g->ow,
+                   .q = tb_op_peek(c, c->in[0], q_at(g, h)),
+                   .k = tb_op_peek(c, c->in[1], k_at(g, h)),
+                   .v = tb_op_peek(c, c->in[2], v_at(g, h)),
+                   .first = (ptrdiff_t)g->tk,
+                   .keep_ld = g->mask == MASK_KEYS ? 0 : g->tk,
+                   .scale = g->scale,
+                   .drop = g->drop,
+                   .rng = c->rng,
+                   .number = row * g->tk,
+                   .kern = c->k,
+                   .stat = (double *)c->saved + 2 * row,
+                   .work = tb_op_at(c, c->scratch, chunk * work(g, h->rows))};
+    if (g->causal)
+        p.first = (ptrdiff_t)(h->r0 + 1 + g->tk) - (ptrdiff_t)g->tq;
+    if (g->mask != MASK_NONE)
+        p.keep = tb_op_peek(c, c->in[3], mask_at(g, h));
+    return p;
+}
+
+/* --- the passes --------------------------------------------------------- */
+
+/* Items of forward and tangent: some queries of one head. */
+static size_t part_items(const tb_opcall *c, const attn *g)
+{
+    return tb_op_times(tb_op_times(c->batch, g->heads), g->parts);
+}
+
+/* What they cost, in plain elements: some 8 products for each. A few small ones
+ * share a chunk, so that a short sequence needs no other thread. */
+static size_t part_unit(const attn *g)
+{
+    return tb_op_times(tb_op_times(g->part, g->tk), (g->hd + g->vd) / 16 + 1);
+}
+
+/* Items of the backward pass: all of a (batch, kv head), so that the heads
+ * which share keys and values add to them in order. */
+static size_t group_unit(const attn *g)
+{
+    return tb_op_times(part_unit(g), tb_op_times(2 * g->group, g->parts));
+}
+
+static head part_of(const attn *g, size_t item)
+{
+    size_t bh = item / g->parts, r0 = item % g->parts * g->part;
+    size_t left = g->tq > r0 ? g->tq - r0 : 0;
+    return (head){.b = bh / g->heads,
+                  .h = bh % g->heads,
+                  .r0 = r0,
+                  .rows = left < g->part ? left : g->part};
+}
 
 static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
-    const tb_attn g = tb_attn_of(c), gv = tb_attn_values(&g);
+    const attn g = attn_of(c);
     for (size_t i = from; i < to; i++) {
-        tb_tile t = tile_of_item(&g, i);
-        void *p = tb_op_at(c, c->saved, tb_tile_p(&g, &t));
-        tb_tile_scores(c, &g, &t, c->in[0], c->in[1], false, p);
-        tb_tile_softmax(c, &g, &t, p);
-        tb_tile_mix(c, &gv, &t, chunk, dropped(c, &g, &t, chunk), c->in[2],
-                    false, c->out);
+        const head h = part_of(&g, i);
+        const tb_k_attn p = kernel_call(c, &g, &h, chunk);
+        tb_attn_passes(c->ctx, c->k->dtype)
+            ->fwd(&p, tb_op_at(c, c->out, o_at(&g, &h)));
     }
 }
 
 static void fwd(const tb_opcall *c)
 {
-    const tb_attn g = tb_attn_of(c);
-    const size_t count = tb_op_in_count(c, 2);
-    tb_tile_suspect(c, &g, 1, &c->in[2], &count);
-    tb_op_each(c, tile_items(c, &g), tile_unit(&g), fwd_range);
-}
-
-/* --- backward: one item per (batch, kv head), so that the heads which share
- * keys and values add to them in order --- */
-
-static void bwd_tile(const tb_opcall *c, const tb_attn *g, const tb_tile *t,
-                     size_t chunk)
-{
-    const tb_attn gv = tb_attn_values(g);
-    void *gs = tb_tile_block(c, g, chunk, 0);
-    if (c->gin[2])
-        tb_tile_gather(c, &gv, t, chunk, dropped(c, g, t, chunk), c->gout,
-                       c->gin[2]);
-    if (!c->gin[0] && !c->gin[1])
-        return;
-    tb_tile_scores(c, &gv, t, c->gout, c->in[2], false, gs); /* gy v^T */
-    if (g->drop > 0)
-        drop(c, g, t, gs, gs);
-    tb_tile_through(c, g, t, probabilities(c, g, t), gs);
-    if (c->gin[0])
-        tb_tile_mix(c, g, t, chunk, gs, c->in[1], true, c->gin[0]);
-    if (c->gin[1])
-        tb_tile_gather(c, g, t, chunk, gs, c->in[0], c->gin[1]);
+    const attn g = attn_of(c);
+    tb_op_each(c, part_items(c, &g), part_unit(&g), fwd_range);
 }
 
 static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
-    const tb_attn g = tb_attn_of(c);
-    size_t heads = g.group * g.tiles; /* tiles of one kv head */
-    for (size_t i = from; i < to; i++)
-        for (size_t j = 0; j < heads; j++) {
-            size_t head = i % g.kv_heads * g.group + j / g.tiles;
-            tb_tile t = tb_tile_at(&g, i / g.kv_heads, head, j % g.tiles);
-            bwd_tile(c, &g, &t, chunk);
-        }
+    const attn g = attn_of(c);
+    for (size_t i = from * g.group; i < to * g.group; i++) {
+        const head h = {.b = i / g.heads, .h = i % g.heads, .rows = g.tq};
+        const tb_k_attn p = kernel_call(c, &g, &h, chunk);
+        const tb_k_attn_grad grad = {
+            .out = tb_op_peek(c, c->out, o_at(&g, &h)),
+            .gout = tb_op_peek(c, c->gout, o_at(&g, &h)),
+            .gq = tb_op_at(c, c->gin[0], q_at(&g, &h)),
+            .gk = tb_op_at(c, c->gin[1], k_at(&g, &h)),
+            .gv = tb_op_at(c, c->gin[2], v_at(&g, &h))};
+        tb_attn_passes(c->ctx, c->k->dtype)->bwd(&p, &grad);
+    }
 }
 
 static void bwd(const tb_opcall *c)
 {
-    const tb_attn g = tb_attn_of(c);
-    const void *const x[] = {c->in[0], c->in[1], c->gout};
-    const size_t nq = tb_op_in_count(c, 0);
-    const size_t count[] = {nq, tb_op_in_count(c, 1), tb_op_out_count(c)};
-    tb_tile_suspect(c, &g, 3, x, count);
+    const attn g = attn_of(c);
     tb_op_each(c, c->batch * g.kv_heads, group_unit(&g), bwd_range);
-}
-
-/* --- tangent: dS = tq k^T + q tk^T, dP from it as in backward (the map is
- * symmetric), then dropout, and ty = dP v + P tv --- */
-
-static void tan_tile(const tb_opcall *c, const tb_attn *g, const tb_tile *t,
-                     size_t chunk)
-{
-    const tb_attn gv = tb_attn_values(g);
-    void *ts = tb_tile_block(c, g, chunk, 0);
-    const void *tq = c->tin[0], *tk = c->tin[1], *tv = c->tin[2];
-    if (tq)
-        tb_tile_scores(c, g, t, tq, c->in[1], false, ts);
-    if (tk)
-        tb_tile_scores(c, g, t, c->in[0], tk, tq != NULL, ts);
-    if (tq || tk) {
-        tb_tile_through(c, g, t, probabilities(c, g, t), ts);
-        if (g->drop > 0)
-            drop(c, g, t, ts, ts);
-        tb_tile_mix(c, &gv, t, chunk, ts, c->in[2], false, c->tout);
-    }
-    if (tv)
-        tb_tile_mix(c, &gv, t, chunk, dropped(c, g, t, chunk), tv, tq || tk,
-                    c->tout);
 }
 
 static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
-    const tb_attn g = tb_attn_of(c);
+    const attn g = attn_of(c);
     for (size_t i = from; i < to; i++) {
-        tb_tile t = tile_of_item(&g, i);
-        tan_tile(c, &g, &t, chunk);
+        const head h = part_of(&g, i);
+        const tb_k_attn p = kernel_call(c, &g, &h, chunk);
+        const tb_k_attn_tangent t = {
+            .out = tb_op_peek(c, c->out, o_at(&g, &h)),
+            .tq = tb_op_peek(c, c->tin[0], q_at(&g, &h)),
+            .tk = tb_op_peek(c, c->tin[1], k_at(&g, &h)),
+            .tv = tb_op_peek(c, c->tin[2], v_at(&g, &h)),
+            .tout = tb_op_at(c, c->tout, o_at(&g, &h))};
+        tb_attn_passes(c->ctx, c->k->dtype)->tan(&p, &t);
     }
 }
 
 static void tan_(const tb_opcall *c)
 {
-    const tb_attn g = tb_attn_of(c);
-    const void *const x[] = {c->in[2], c->tin[2]};
-    const size_t n = tb_op_in_count(c, 2), count[] = {n, n};
-    tb_tile_suspect(c, &g, 2, x, count);
+    const attn g = attn_of(c);
     if (c->tin[0] || c->tin[1] || c->tin[2])
-        tb_op_each(c, tile_items(c, &g), tile_unit(&g), tan_range);
+        tb_op_each(c, part_items(c, &g), part_unit(&g), tan_range);
     else
         tb_op_copy(c, tb_op_out_count(c), NULL, c->tout);
 }
 
-/* --- sizes -------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------- */
 
 static size_t saved(const tb_opcall *c)
 {
-    const tb_attn g = tb_attn_of(c);
-    size_t heads = tb_op_times(c->batch, g.heads);
-    return tb_op_bytes(c, tb_op_times(heads, tb_op_times(g.tq, g.tk)));
+    const attn g = attn_of(c);
+    size_t rows = tb_op_times(tb_op_times(c->batch, g.heads), g.tq);
+    return tb_op_times(rows, 2 * sizeof(double));
 }
 
 static size_t scratch(const tb_opcall *c)
 {
-    const tb_attn g = tb_attn_of(c);
-    size_t pieces = tb_op_pieces(tile_items(c, &g), tile_unit(&g));
-    size_t back = tb_op_pieces(c->batch * g.kv_heads, group_unit(&g));
-    return tb_tile_scratch(c, &g, pieces > back ? pieces : back);
+    const attn g = attn_of(c);
+    size_t parts = tb_op_times(tb_op_pieces(part_items(c, &g), part_unit(&g)),
+                               work(&g, g.part));
+    size_t heads = tb_op_times(
+        tb_op_pieces(c->batch * g.kv_heads, group_unit(&g)), work(&g, g.tq));
+    return tb_op_bytes(c, parts > heads ? parts : heads);
 }
 
 /* Two products over the visible pairs; a mask saves nothing. */
 static double flops(const tb_opcall *c)
 {
-    const tb_attn g = tb_attn_of(c);
-    return 2 * tb_attn_pairs(&g) * (double)c->batch * (double)(g.qw + g.ow);
+    const attn g = attn_of(c);
+    return 2 * pairs(&g) * (double)c->batch * (double)(g.qw + g.ow);
 }
 
 /* Keep or hide, nothing between: an additive mask of 0 and -inf is not ours. */
@@ -276,10 +359,11 @@ const tb_op tb_op_mha = {
     .attr_name = {"heads", "kv_heads", "causal", "drop", "scale"},
     .lane = TB_LANE_CUT,
     .jac = TB_JAC_MULTI,
-    .needs = TB_NEED_IN(0) | TB_NEED_IN(1) | TB_NEED_IN(2) | TB_NEED_IN(3),
+    .needs = TB_NEED_IN(0) | TB_NEED_IN(1) | TB_NEED_IN(2) | TB_NEED_IN(3) |
+             TB_NEED_OUT,
     .data = TB_NEED_IN(3),
     .shape = shape,
-    .fit = tb_attn_fit,
+    .fit = fit,
     .saved = saved,
     .scratch = scratch,
     .fwd = fwd,

@@ -59,22 +59,31 @@ static bool finite_run(const bed *b)
            !b->c.k->nonfinite(b->nout, b->ty);
 }
 
-/* What each query sees, as 0 and 1, by its probabilities. */
+/* What each query sees, as 0 and 1, by its probabilities: column j is the
+ * tangent along v's token j. */
 static void check_visible(tb_test *T, const bed *b, size_t tk,
                           const double *want)
 {
-    const double *p = b->c.saved;
-    size_t tq = b->c.time;
-    for (size_t at = 0; at < 2 * HEADS * tq; at++) {
-        double sum = 0;
-        bool any = false;
-        for (size_t j = 0; j < tk; j++) {
-            bool seen = want[at % tq * tk + j] != 0;
-            TB_CHECK(T, (p[at * tk + j] > 0) == seen);
-            sum += p[at * tk + j];
-            any = any || seen;
+    size_t tq = b->c.time, n = 2 * tq * HEADS;
+    double sum[64] = {0};
+    TB_REQUIRE(T, n <= TB_LEN(sum));
+    for (size_t j = 0; j < tk; j++) {
+        bed_set_all(b, b->t[2], b->n[2], 0);
+        for (size_t s = 0; s < 2; s++)
+            for (size_t i = 0; i < W; i++)
+                tb_test_set(b->type, b->t[2], (s * tk + j) * W + i, 1);
+        bed_tan(b, 4);
+        for (size_t at = 0; at < n; at++) {
+            double p = bed_get(b, b->ty, at * (W / HEADS));
+            TB_CHECK(T, (p > 0) == (want[at / HEADS % tq * tk + j] != 0));
+            sum[at] += p;
         }
-        TB_NEAR(T, sum, any ? 1 : 0, 1e-14);
+    }
+    for (size_t at = 0; at < n; at++) {
+        bool any = false;
+        for (size_t j = 0; j < tk; j++)
+            any = any || want[at / HEADS % tq * tk + j] != 0;
+        TB_NEAR(T, sum[at], any ? 1 : 0, 1e-14);
     }
 }
 
@@ -363,4 +372,218 @@ TB_TEST(nan_behind_a_mask)
             TB_CHECK(T, all_zero(&b, b.g[1], j * W, W) &&
                             all_zero(&b, b.g[2], j * W, W));
     }
+}
+
+/* --- against the definition, in double ----------------------------------- */
+
+enum { R_TK = 420, R_WIDTH = 96 };
+
+/* One query of one head: its score with key j and what it sees. */
+typedef struct plain {
+    const bed *b;
+    size_t s, h, kv, tq, tk, hd, qw, kw;
+    double scale, drop;
+} plain;
+
+static plain plain_of(const bed *b, size_t s, size_t h)
+{
+    const double *attr = b->c.attr;
+    plain p = {.b = b, .s = s, .h = h, .tq = b->c.time};
+    size_t heads = (size_t)attr[TB_ATTR_ATTN_HEADS];
+    p.tk = b->c.in_time[1] ? b->c.in_time[1] : p.tq;
+    p.qw = b->c.in_shape[0].width;
+    p.kw = b->c.in_shape[1].width;
+    p.hd = p.qw / heads;
+    p.kv = h / (heads / (size_t)attr[TB_ATTR_ATTN_KV_HEADS]);
+    p.scale = attr[TB_ATTR_ATTN_SCALE];
+    if (p.scale == 0)
+        p.scale = 1 / tb_sqrt((double)p.hd);
+    p.drop = attr[TB_ATTR_ATTN_DROP];
+    return p;
+}
+
+static const double *row_q(const plain *p, const void *x, size_t i)
+{
+    return (const double *)x + (p->s * p->tq + i) * p->qw + p->h * p->hd;
+}
+
+static const double *row_k(const plain *p, const void *x, size_t j)
+{
+    return (const double *)x + (p->s * p->tk + j) * p->kw + p->kv * p->hd;
+}
+
+static double inner(const plain *p, const double *a, const double *b)
+{
+    double sum = 0;
+    for (size_t c = 0; c < p->hd; c++)
+        sum += a[c] * b[c];
+    return sum;
+}
+
+static bool plain_sees(const plain *p, size_t i, size_t j)
+{
+    const bed *b = p->b;
+    size_t at = i * p->tk + j;
+    if (b->c.attr[TB_ATTR_ATTN_CAUSAL] != 0 && j + p->tq > i + p->tk)
+        return false;
+    if (b->c.nin < 4)
+        return true;
+    if (b->c.in_shape[3].kind == TB_SHAPE_STREAM)
+        at =
+            b->n[3] == 2 * p->tk ? p->s * p->tk + j : p->s * p->tq * p->tk + at;
+    return bed_get(b, b->x[3], at) > 0;
+}
+
+/* pr[j], the probabilities of query i, and m[j], what dropout makes of 1 */
+static void plain_row(const plain *p, size_t i, double *pr, double *m)
+{
+    const bed *b = p->b;
+    double max = bad_value(1) * -1, sum = 0;
+    size_t heads = (size_t)b->c.attr[TB_ATTR_ATTN_HEADS];
+    size_t first = ((p->s * heads + p->h) * p->tq + i) * p->tk;
+    for (size_t j = 0; j < p->tk; j++) {
+        pr[j] = p->scale * inner(p, row_q(p, b->x[0], i), row_k(p, b->x[1], j));
+        max = plain_sees(p, i, j) && pr[j] > max ? pr[j] : max;
+    }
+    for (size_t j = 0; j < p->tk; j++) {
+        pr[j] = plain_sees(p, i, j) ? tb_exp(pr[j] - max) : 0;
+        sum += pr[j];
+        bool gone = p->drop > 0 && tb_rng_drops(b->c.rng, first + j, p->drop);
+        m[j] = gone ? 0 : 1 / (1 - p->drop);
+    }
+    for (size_t j = 0; j < p->tk; j++)
+        pr[j] = sum > 0 ? pr[j] / sum : 0;
+}
+
+/* Adds query i's output, tangent and gradients to y, ty and g. */
+static void plain_query(const plain *p, size_t i, double *y, double *ty,
+                        double *const *g)
+{
+    const bed *b = p->b;
+    const double *q = row_q(p, b->x[0], i), *tq = row_q(p, b->t[0], i);
+    const double *gy = row_q(p, b->gy, i);
+    size_t at = (size_t)(q - (const double *)b->x[0]);
+    double pr[R_TK], m[R_TK], back = 0, ahead = 0;
+    plain_row(p, i, pr, m);
+    for (size_t j = 0; j < p->tk; j++) {
+        const double *k = row_k(p, b->x[1], j), *v = row_k(p, b->x[2], j);
+        back += pr[j] * m[j] * inner(p, gy, v);
+        ahead += pr[j] * (inner(p, tq, k) + inner(p, q, row_k(p, b->t[1], j)));
+    }
+    for (size_t j = 0; j < p->tk; j++) {
+        const double *k = row_k(p, b->x[1], j), *v = row_k(p, b->x[2], j);
+        const double *tk = row_k(p, b->t[1], j), *tv = row_k(p, b->t[2], j);
+        size_t to = (size_t)(k - (const double *)b->x[1]);
+        double w = p->scale * pr[j];
+        double gs = w * (m[j] * inner(p, gy, v) - back);
+        double ts = w * (inner(p, tq, k) + inner(p, q, tk) - ahead);
+        for (size_t c = 0; c < p->hd; c++) {
+            y[at + c] += m[j] * pr[j] * v[c];
+            ty[at + c] += m[j] * (ts * v[c] + pr[j] * tv[c]);
+            g[0][at + c] += gs * k[c];
+            g[1][to + c] += gs * q[c];
+            g[2][to + c] += m[j] * pr[j] * gy[c];
+        }
+    }
+}
+
+static double largest(const void *x, size_t n)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++) {
+        double v = tb_fabs(((const double *)x)[i]);
+        most = v > most ? v : most;
+    }
+    return most;
+}
+
+static void near_plain(tb_test *T, const void *x, const double *want, size_t n)
+{
+    double size = largest(want, n);
+    TB_NEAR_N(T, (const double *)x, want, n, 1e-13 * (size > 1 ? size : 1));
+}
+
+static void check_plain(tb_test *T, const variant *v)
+{
+    bed b;
+    TB_REQUIRE(T, bed_open(T, &b, v, TB_F64));
+    double *y = bed_buffer(T, TB_F64, b.nout);
+    double *ty = bed_buffer(T, TB_F64, b.nout), *g[3];
+    memset(y, 0, b.nout * sizeof *y);
+    memset(ty, 0, b.nout * sizeof *ty);
+    for (int i = 0; i < 3; i++) {
+        g[i] = bed_buffer(T, TB_F64, b.n[i]);
+        memset(g[i], 0, b.n[i] * sizeof **g);
+    }
+    for (size_t s = 0; s < v->batch; s++)
+        for (size_t h = 0; h < (size_t)v->attr[TB_ATTR_ATTN_HEADS]; h++) {
+            const plain p = plain_of(&b, s, h);
+            for (size_t i = 0; i < p.tq; i++)
+                plain_query(&p, i, y, ty, g);
+        }
+    run_all(&b);
+    near_plain(T, b.y, y, b.nout);
+    near_plain(T, b.ty, ty, b.nout);
+    for (int i = 0; i < 3; i++)
+        near_plain(T, b.g[i], g[i], b.n[i]);
+}
+
+static size_t below(tb_test *T, size_t n)
+{
+    return (size_t)(tb_test_uniform(T) * (double)n);
+}
+
+/* Head counts, widths, lengths around those of tiles and blocks, every mask,
+ * with and without causality and dropout. */
+TB_TEST(equals_the_definition)
+{
+    const size_t len[] = {1, 2, 47, 48, 49, 95, 97, 191, 192, 193, 200, 385};
+    for (size_t k = 0; k < 48; k++) {
+        size_t kv = 1 + below(T, 2), group = 1 + below(T, 2);
+        size_t hd = 1 + below(T, R_WIDTH / (kv * group));
+        size_t tq = len[below(T, TB_LEN(len))], tk = len[k % TB_LEN(len)];
+        const tb_shape mask[] = {MATRIX(tq, tk), STREAM(tk), STREAM(1)};
+        const size_t time[] = {0, tq, tk};
+        variant v = {.op = "mha",
+                     .batch = 2,
+                     .time = tq,
+                     .in_time = {0, tk, tk, time[k % 3]},
+                     .nin = k % 4 ? 4 : 3,
+                     .in = {STREAM(kv * group * hd), STREAM(kv * hd),
+                            STREAM(kv * hd), mask[k % 3]},
+                     .attr = {(double)(kv * group), (double)kv,
+                              (double)(k / 2 % 2), k % 5 < 2 ? 0.25 : 0,
+                              k % 7 ? 0 : -0.3}};
+        check_plain(T, &v);
+    }
+}
+
+/* A head wider than our product sums at once. */
+TB_TEST(a_wide_head)
+{
+    const variant v = {.op = "mha",
+                       .batch = 2,
+                       .time = 50,
+                       .nin = 3,
+                       .in = {STREAM(400), STREAM(400), STREAM(400)},
+                       .attr = {1, 1, 1}};
+    check_plain(T, &v);
+}
+
+/* What is kept grows with the number of tokens, not with its square; scratch
+ * does, too. */
+TB_TEST(memory_is_linear)
+{
+    tb_opcall c = {.ctx = T->ctx,
+                   .k = tb_kern_get(T->ctx, TB_F32),
+                   .batch = 2,
+                   .nin = 3,
+                   .in_shape = {STREAM(64), STREAM(64), STREAM(64)},
+                   .attr = {4, 4, 1}};
+    c.time = 4096;
+    size_t saved = tb_op_mha.saved(&c), scratch = tb_op_mha.scratch(&c);
+    TB_CHECK(T, saved == 2 * 4 * 4096 * 2 * sizeof(double));
+    c.time = 8192;
+    TB_CHECK(T, tb_op_mha.saved(&c) == 2 * saved);
+    TB_CHECK(T, tb_op_mha.scratch(&c) <= 2 * scratch);
 }

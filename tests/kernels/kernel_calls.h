@@ -61,6 +61,46 @@ CALL(norm_tan, k->norm_tan(&b->norm, b->stat, b->z, b->v, b->w, b->y))
 CALL(softmax_fwd, k->softmax_fwd(b->rows, b->d, b->d, b->first, 0.125, b->y))
 CALL(softmax_bwd,
      k->softmax_bwd(b->rows, b->d, b->d, b->first, 0.125, b->x, b->y))
+
+/* Every query's, key's and value's row is one of x, z and squares; causal where
+ * rows are odd. */
+static tb_k_attn attn_head(const tb_kern *k, const io *b)
+{
+    static double work[120000];
+    return (tb_k_attn){.rows = b->rows,
+                       .keys = b->rows,
+                       .hd = b->d,
+                       .vd = b->d,
+                       .ldq = b->d,
+                       .ldk = b->d,
+                       .ldv = b->d,
+                       .ldo = b->d,
+                       .q = b->x,
+                       .k = b->z,
+                       .v = b->squares,
+                       .first = b->rows % 2 ? 1 : (ptrdiff_t)b->rows,
+                       .scale = 0.125,
+                       .kern = k,
+                       .stat = b->rows_out,
+                       .work = work};
+}
+
+static void call_attn(const tb_kern *k, io *b)
+{
+    const tb_k_attn p = attn_head(k, b);
+    k->attn->fwd(&p, b->y);
+    k->attn->bwd(&p, &(tb_k_attn_grad){
+                         .out = b->y, .gout = b->x, .gq = b->y2, .gk = b->y3});
+}
+
+static void call_attn_tan(const tb_kern *k, io *b)
+{
+    const tb_k_attn p = attn_head(k, b);
+    k->attn->fwd(&p, b->y);
+    k->attn->tan(&p, &(tb_k_attn_tangent){
+                         .out = b->y, .tq = b->z, .tv = b->x, .tout = b->y2});
+}
+
 CALL(xent_fwd,
      k->xent_fwd(b->rows, b->d, b->x, b->target, b->rows_out, &b->scalar))
 CALL(xent_bwd, k->xent_bwd(b->rows, b->d, b->x, b->target, b->lse, 0.7, b->y))
@@ -115,6 +155,8 @@ static const struct kernel_call {
     ROWS(norm_tan, norm_tan)
     ROWS(softmax_fwd, softmax_fwd)
     ROWS(softmax_bwd, softmax_bwd)
+    ROWS(attn, attn)
+    ROWS(attn, attn_tan)
     ROWS(xent_fwd, xent_fwd)
     ROWS(xent_bwd, xent_bwd)
     ROWS(xent_tan, xent_tan)
