@@ -85,8 +85,9 @@ static void fwd(const tb_opcall *c)
     size_t rows = tb_op_rows(c);
     double *all = max_at(c, rows);
     each(c, max_range);
-    *all = 0;
-    for (size_t r = 0; r < rows; r++)
+    if (whole(c))
+        *all = 0;
+    for (size_t r = 0; r < rows && whole(c); r++)
         *all = *max_at(c, r) > *all ? *max_at(c, r) : *all;
     each(c, fwd_range);
 }
