@@ -59,7 +59,7 @@ typedef struct tb_gemm_libs {
     dnnl_sgemm_fn dnnl;
     cblas_sgemm_fn sgemm;
     cblas_dgemm_fn dgemm;
-    char dnnl_name[160], blas_name[96], own_name[48];
+    char dnnl_name[64], blas_name[64], own_name[48], f32_name[224];
 } tb_gemm_libs;
 
 /* A function pointer may not be converted from void * in ISO C. */
@@ -146,6 +146,28 @@ static tb_gemm_libs *libs_of(tb_ctx *ctx)
     return tb_ctx_slot(ctx, TB_SLOT_GEMM);
 }
 
+static bool has_avx512(tb_ctx *ctx)
+{
+    return tb_streq(tb_kern_get(ctx, TB_F32)->isa, "avx512");
+}
+
+/* What the table of choices comes to: who runs the most, then the others. */
+static void name_f32(tb_gemm_libs *libs, bool avx512)
+{
+    const char *main = libs->own_name, *across = NULL, *small = NULL;
+    if (libs->dnnl) {
+        main = libs->dnnl_name;
+        across = avx512 ? libs->own_name : NULL;
+    } else if (libs->sgemm && !avx512) {
+        main = libs->blas_name;
+    }
+    if (libs->sgemm && main != libs->blas_name)
+        small = libs->blas_name;
+    tb_format(libs->f32_name, sizeof libs->f32_name, "%s%s%s%s%s", main,
+              across ? "; forward " : "", across ? across : "",
+              small ? "; small " : "", small ? small : "");
+}
+
 void tb_gemm_load(tb_ctx *ctx)
 {
     if (libs_of(ctx))
@@ -160,11 +182,7 @@ void tb_gemm_load(tb_ctx *ctx)
         load_dnnl(libs);
         load_openblas(ctx, libs);
     }
-    if (libs->dnnl && libs->sgemm) {
-        size_t n = strlen(libs->dnnl_name);
-        tb_format(libs->dnnl_name + n, sizeof libs->dnnl_name - n,
-                  "; up to 64^3 %s", libs->blas_name);
-    }
+    name_f32(libs, has_avx512(ctx));
     tb_ctx_slot_set(ctx, TB_SLOT_GEMM, libs, drop);
 }
 
@@ -178,8 +196,8 @@ const char *tb_gemm_name(tb_ctx *ctx, tb_dtype dtype)
         return "tollbooth";
     if (tb_ctx_is_exact(ctx))
         return libs->own_name;
-    if (dtype == TB_F32 && libs->dnnl)
-        return libs->dnnl_name;
+    if (dtype == TB_F32)
+        return libs->f32_name;
     if (libs->sgemm && libs->dgemm)
         return libs->blas_name;
     return libs->own_name;
@@ -245,27 +263,82 @@ bool tb_gemm_cblas(tb_ctx *ctx, const tb_gemm_args *g)
     return true;
 }
 
-/* Measured on one core of a Zen 4: OpenBLAS, which has kernels without packing,
- * is 1.1 (64^3) to 5 times (8^3) as fast as oneDNN; above, oneDNN is some 10 %
- * faster. */
-static bool is_small(const tb_gemm_args *g)
+static bool run_own(tb_ctx *ctx, const tb_gemm_args *g)
 {
-    return (double)g->m * (double)g->n * (double)g->k <= 64 * 64 * 64;
+    tb_gemm_own(ctx, g);
+    return true;
 }
 
-static bool run_library(tb_ctx *ctx, const tb_gemm_args *g)
+/** What runs a product of floats: `by`, the first that can, if the product has
+ * this form, at most so many multiplications, and C so many rows and columns.
+ */
+typedef bool (*back_end)(tb_ctx *ctx, const tb_gemm_args *g);
+typedef struct choice {
+    bool across;      /* A B^T: a linear's forward */
+    bool with_avx512; /* only there */
+    double most;
+    size_t rows, cols;
+    back_end by[3];
+} choice;
+
+#    define ANY 1e300
+
+/* The first that fits. Measured on one and two cores of a Zen 4 with AVX-512
+ * (speed over dnnl_sgemm's):
+ *                          A B^T                A B and A^T B
+ *                          OpenBLAS  ours       OpenBLAS  ours
+ *   8^3 to 64^3            1.1-2.2   1.0-1.3    1.1-6.7   0.8-2.0
+ *   96^3 to 384^3          0.8-1.0   1.0-1.2    0.7-1.0   0.83-1.0
+ *   1 to 64 rows           0.2-1.9   0.1-1.6    0.2-1.3   0.1-1.4
+ *   128 rows               0.88-1.0  0.94-1.1   0.83-1.0  0.85-1.0
+ *   layers, rows 256-4096  0.8-1.0   0.95-1.42  0.7-0.96  0.89-1.05
+ * OpenBLAS has kernels that copy nothing, for A B^T up to 2^16. Few rows do not
+ * pay for our copy of B, nor few columns for whole vectors. Else oneDNN loses
+ * by its copy of a transposed B, most on two threads and where cols < k. Its
+ * matmul primitive is within 3 % of the better of the two, but for 256 rows on
+ * two threads (1.08 of ours): not used. */
+static const choice choices[] = {
+    {true, true, ANY, 128, 32, {run_own}},
+    {true, false, 1 << 16, 0, 0, {tb_gemm_cblas, tb_gemm_dnnl, run_own}},
+    {true, false, ANY, 0, 0, {tb_gemm_dnnl, tb_gemm_cblas, run_own}},
+    {false, false, 64 * 64 * 64, 0, 0, {tb_gemm_cblas, tb_gemm_dnnl, run_own}},
+    {false, true, ANY, 128, 32, {tb_gemm_dnnl, run_own}},
+    {false, false, ANY, 0, 0, {tb_gemm_dnnl, tb_gemm_cblas, run_own}},
+};
+
+static bool fits(const choice *c, const tb_gemm_args *g, bool avx512)
 {
-    if (is_small(g) && tb_gemm_cblas(ctx, g))
-        return true;
-    return tb_gemm_dnnl(ctx, g) || tb_gemm_cblas(ctx, g);
+    double size = (double)g->m * (double)g->n * (double)g->k;
+    return c->across == (!g->ta && g->tb) && (avx512 || !c->with_avx512) &&
+           size <= c->most && g->m >= c->rows && g->n >= c->cols;
+}
+
+static void run_f32(tb_ctx *ctx, const tb_gemm_args *g)
+{
+    const choice *c = choices;
+    bool avx512 = has_avx512(ctx);
+    while (!fits(c, g, avx512))
+        c++;
+    for (size_t i = 0; !c->by[i](ctx, g); i++)
+        ;
+}
+
+static void run_f64(tb_ctx *ctx, const tb_gemm_args *g)
+{
+    if (!tb_gemm_cblas(ctx, g))
+        tb_gemm_own(ctx, g);
 }
 
 void tb_gemm(tb_ctx *ctx, const tb_gemm_args *g)
 {
     if (g->bf16)
         tb_gemm_bf16(ctx, g);
-    else if (tb_ctx_is_exact(ctx) || !run_library(ctx, g))
+    else if (tb_ctx_is_exact(ctx))
         tb_gemm_own(ctx, g);
+    else if (g->dtype == TB_F32)
+        run_f32(ctx, g);
+    else
+        run_f64(ctx, g);
 }
 
 #endif

@@ -217,10 +217,11 @@ typedef struct tb_gemm_args {
     size_t lda, ldb, ldc;
 } tb_gemm_args;
 
-/** tb_gemm - the live back end: oneDNN's dnnl_sgemm (f32), CBLAS (f64, and
- * f32 up to 64^3 or where there is no oneDNN), else our own; always our own
- * when the context is exact. Inside tb_parallel it runs on the calling thread,
- * and there it never opens a library: call tb_gemm_load before. */
+/** tb_gemm - the back end that is fastest for this form and size: oneDNN's
+ * dnnl_sgemm, CBLAS or our own (f32; the table is in gemm.c), CBLAS or our own
+ * (f64); always our own when the context is exact. Inside tb_parallel it runs
+ * on the calling thread, and there it never opens a library: call tb_gemm_load
+ * before. */
 void tb_gemm(tb_ctx *ctx, const tb_gemm_args *g);
 
 /** With bf16, tb_gemm rounds as tb_kern.to_bf16 does. Where the processor has
