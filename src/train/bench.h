@@ -7,7 +7,7 @@
 #include "ops/op_rows.h"
 #include "tollbooth/bench.h"
 
-enum { TB_BENCH_SIZES = 5, TB_BENCH_MEMORY = 24 };
+enum { TB_BENCH_SIZES = 5, TB_BENCH_WHATS = 12, TB_BENCH_MEMORY = 24 };
 
 /** What is timed: `run` once, with inputs that stay in place. */
 typedef struct tb_bench_job {
@@ -28,7 +28,7 @@ typedef struct tb_bench_kind {
     const char *text;        /* what it is, for help */
     const char *keys;        /* letter before each size; NULL: x between */
     size_t nsizes;
-    const char *whats[4];
+    const char *whats[TB_BENCH_WHATS];
     tb_status (*open)(tb_bench_job *j, const size_t *size, size_t what);
 } tb_bench_kind;
 

@@ -39,11 +39,15 @@ const tb_bench_kind tb_bench_kinds[] = {
      {"fwd"},
      tb_bench_addnorm},
     {"gemm",
-     "gemm:MxKxN:f32",
-     "C[M,N] = A[M,K] B[K,N]",
+     "gemm:MxKxN:f32[-nt|-tn][-own|-dnnl|-cblas]",
+     "C[M,N] = A[M,K] B[K,N]; nt: B is stored [N,K], as a linear's weights; "
+     "tn: "
+     "A is stored [K,M]; by tollbooth's own code or one library",
      NULL,
      3,
-     {"f32"},
+     {"f32", "f32-own", "f32-dnnl", "f32-cblas", "f32-nt", "f32-nt-own",
+      "f32-nt-dnnl", "f32-nt-cblas", "f32-tn", "f32-tn-own", "f32-tn-dnnl",
+      "f32-tn-cblas"},
      tb_bench_product},
     {"attn",
      "attn:BxTxHxW:fwd|bwd|fwdbwd",

@@ -2,6 +2,8 @@
 /* Cases that are calls of single ops, and products. */
 #include "train/bench.h"
 
+#include "kernels/kern_tables.h"
+
 /* --- calls ------------------------------------------------------------------
  */
 
@@ -214,39 +216,73 @@ tb_status tb_bench_attn(tb_bench_job *j, const size_t *size, size_t what)
 /* --- products ---------------------------------------------------------------
  */
 
-static tb_status run_gemm(tb_bench_job *j)
+typedef bool (*product_fn)(tb_ctx *ctx, const tb_gemm_args *g);
+
+typedef struct product {
+    tb_gemm_args g;
+    product_fn by;
+} product;
+
+static bool by_live(tb_ctx *ctx, const tb_gemm_args *g)
 {
-    tb_gemm(j->ctx, j->state);
+    tb_gemm(ctx, g);
+    return true;
+}
+
+static bool by_own(tb_ctx *ctx, const tb_gemm_args *g)
+{
+    tb_gemm_own(ctx, g);
+    return true;
+}
+
+static tb_status run_product(tb_bench_job *j)
+{
+    const product *p = j->state;
+    if (!p->by(j->ctx, &p->g))
+        return TB_FAIL(j->ctx, TB_ERR_INPUT,
+                       "bench: product: got no such library, wanted one");
+    return TB_OK;
+}
+
+/* The kind's `whats`: the back ends of each form, one after the other. */
+static const product_fn back_ends[] = {by_live, by_own, tb_gemm_dnnl,
+                                       tb_gemm_cblas};
+static const struct form {
+    bool ta, tb;
+} forms[] = {{false, false}, {false, true}, {true, false}};
+
+tb_status tb_bench_product(tb_bench_job *j, const size_t *size, size_t what)
+{
+    const struct form *form = &forms[what / TB_LEN(back_ends)];
+    size_t m = size[0], k = size[1], n = size[2];
+    product *p = tb_bench_memory(j, 1, sizeof *p);
+    if (!p)
+        return TB_ERR_MEMORY;
+    p->by = back_ends[what % TB_LEN(back_ends)];
+    p->g = (tb_gemm_args){.dtype = TB_F32,
+                          .ta = form->ta,
+                          .tb = form->tb,
+                          .m = m,
+                          .n = n,
+                          .k = k,
+                          .alpha = 1,
+                          .a = tb_bench_normals(j, m * k),
+                          .b = tb_bench_normals(j, k * n),
+                          .c = tb_bench_memory(j, m * n, sizeof(float)),
+                          .lda = form->ta ? m : k,
+                          .ldb = form->tb ? k : n,
+                          .ldc = n};
+    if (!p->g.a || !p->g.b || !p->g.c)
+        return TB_ERR_MEMORY;
+    j->flops = 2.0 * (double)m * (double)k * (double)n;
+    j->state = p;
+    j->run = run_product;
+    tb_gemm_load(j->ctx);
     return TB_OK;
 }
 
 tb_status tb_bench_gemm(tb_bench_job *j, size_t m, size_t k, size_t n)
 {
-    tb_gemm_args *g = tb_bench_memory(j, 1, sizeof *g);
-    if (!g)
-        return TB_ERR_MEMORY;
-    *g = (tb_gemm_args){.dtype = TB_F32,
-                        .m = m,
-                        .n = n,
-                        .k = k,
-                        .alpha = 1,
-                        .a = tb_bench_normals(j, m * k),
-                        .b = tb_bench_normals(j, k * n),
-                        .c = tb_bench_memory(j, m * n, sizeof(float)),
-                        .lda = k,
-                        .ldb = n,
-                        .ldc = n};
-    if (!g->a || !g->b || !g->c)
-        return TB_ERR_MEMORY;
-    j->flops = 2.0 * (double)m * (double)k * (double)n;
-    j->state = g;
-    j->run = run_gemm;
-    tb_gemm_load(j->ctx);
-    return TB_OK;
-}
-
-tb_status tb_bench_product(tb_bench_job *j, const size_t *size, size_t what)
-{
-    (void)what;
-    return tb_bench_gemm(j, size[0], size[1], size[2]);
+    const size_t size[] = {m, k, n};
+    return tb_bench_product(j, size, 0);
 }

@@ -12,7 +12,9 @@ from tb_cli import alone, test  # noqa: E402
 
 TINY = ["norm:5x7:fwd", "norm:5x7:bwd", "norm:5x7:tan", "rmsnorm:5x7:fwd",
         "rmsnorm:5x7:bwd", "rmsnorm:5x7:tan", "addnorm:5x7:fwd",
-        "gemm:3x5x7:f32", "attn:2x5x3x4:fwd", "attn:2x5x3x4:bwd",
+        "gemm:3x5x7:f32", "gemm:3x5x7:f32-nt", "gemm:3x5x7:f32-tn",
+        "gemm:3x5x7:f32-own", "gemm:3x5x7:f32-nt-own", "gemm:3x5x7:f32-tn-own",
+        "attn:2x5x3x4:fwd", "attn:2x5x3x4:bwd",
         "attn:2x5x3x4:fwdbwd", "step:L1d8T4B2V5:f32", "norm:1x1:fwd",
         "step:L2d96T3B1V2:f32", "generate:L1d8T4V5:f32",
         "generate:L2d8T1V3:f32", "flow:L1d8T4B1:grad", "jacobian:d4T2:f32"]
