@@ -275,9 +275,11 @@ typedef struct tb_sampling {
 
 /** tb_lm_generate - n tokens after the prompt, one callback each (the id; the
  * prompt is not repeated). Empty prompt: starts from token 0. The model sees
- * the last `context` tokens. The choice at a place is a pure function of
- * (seed, place, text before it). false from the callback stops. TB_INTERRUPTED
- * after tb_ctx_interrupt; TB_ERR_NONFINITE for logits that are. */
+ * the last `context` tokens: until there are so many each is computed once, and
+ * its keys and values are kept; then all of the window for each. The choice at
+ * a place is a pure function of (seed, place, text before it). false from the
+ * callback stops. TB_INTERRUPTED after tb_ctx_interrupt; TB_ERR_NONFINITE for
+ * logits that are. */
 tb_status tb_lm_generate(tb_lm *m, const int32_t *prompt, size_t nprompt,
                          size_t n, const tb_sampling *s,
                          bool (*token)(void *user, int32_t id), void *user);

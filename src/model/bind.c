@@ -54,13 +54,14 @@ static tb_status make_plan(tb_model *m, tb_bound *b, const tb_part *p,
                            tb_plan **out)
 {
     const size_t *times = input_times(m, b, p);
-    tb_plan_spec spec = {.graph = p->graph,
-                         .batch = b->batch,
-                         .time = b->time[p->time],
-                         .input_time = times,
-                         .dtype = m->dtype,
-                         .passes = b->passes,
-                         .name = part_name(p->role)};
+    tb_plan_spec spec = {
+        .graph = p->graph,
+        .batch = b->batch,
+        .time = b->time[p->time],
+        .input_time = times,
+        .dtype = m->dtype,
+        .passes = p->side == TB_SIDE_ENCODER && b->growing ? 0 : b->passes,
+        .name = part_name(p->role)};
     return times ? tb_plan_create(m->ctx, &spec, out) : TB_ERR_MEMORY;
 }
 
@@ -195,7 +196,7 @@ static tb_status check_sizes(const tb_model *m, size_t batch, size_t time)
 
 /* Plans and tables, and in *bytes what the buffers will take. */
 static tb_status prepare(tb_model *m, size_t batch, size_t time, size_t source,
-                         unsigned passes, tb_bound **out)
+                         unsigned passes, bool growing, tb_bound **out)
 {
     TB_TRY(check_sizes(m, batch, time));
     TB_TRY(check_sizes(m, batch, source));
@@ -207,6 +208,7 @@ static tb_status prepare(tb_model *m, size_t batch, size_t time, size_t source,
     b->time[TB_TIME_TARGET] = time;
     b->time[TB_TIME_SOURCE] = source;
     b->passes = passes;
+    b->growing = growing;
     tb_slab measure = {NULL, 0, false};
     tb_status s;
     TB_TRY_GOTO(make_plans(m, b), fail);
@@ -239,21 +241,22 @@ static tb_status place_and_wire(tb_model *m, tb_bound *b)
 }
 
 static bool fits(const tb_bound *b, size_t batch, size_t time, size_t source,
-                 unsigned passes)
+                 unsigned passes, bool growing)
 {
     return b && b->batch == batch && b->time[TB_TIME_TARGET] == time &&
-           b->time[TB_TIME_SOURCE] == source && b->passes == passes;
+           b->time[TB_TIME_SOURCE] == source && b->passes == passes &&
+           b->growing == growing;
 }
 
-tb_status tb_model_bind_source(tb_model *m, size_t batch, size_t time,
-                               size_t source, unsigned passes)
+static tb_status bind(tb_model *m, size_t batch, size_t time, size_t source,
+                      unsigned passes, bool growing)
 {
     tb_bound *b;
-    if (fits(m->bound, batch, time, source, passes)) {
+    if (fits(m->bound, batch, time, source, passes, growing)) {
         m->bound->ran = false;
         return TB_OK;
     }
-    TB_TRY(prepare(m, batch, time, source, passes, &b));
+    TB_TRY(prepare(m, batch, time, source, passes, growing, &b));
     tb_bound_destroy(m->ctx, m->bound); /* first: both need not fit */
     m->bound = NULL;
     tb_status s = place_and_wire(m, b);
@@ -262,6 +265,18 @@ tb_status tb_model_bind_source(tb_model *m, size_t batch, size_t time,
     else
         m->bound = b;
     return s;
+}
+
+tb_status tb_model_bind_source(tb_model *m, size_t batch, size_t time,
+                               size_t source, unsigned passes)
+{
+    return bind(m, batch, time, source, passes, false);
+}
+
+tb_status tb_model_bind_growing(tb_model *m, size_t batch, size_t time,
+                                size_t source)
+{
+    return bind(m, batch, time, source, time == 1 ? TB_PASS_KEEP : 0, true);
 }
 
 tb_status tb_model_bind(tb_model *m, size_t batch, size_t time, unsigned passes)
@@ -273,7 +288,7 @@ tb_status tb_model_memory(tb_model *m, size_t batch, size_t time, size_t source,
                           unsigned passes, size_t *bytes)
 {
     tb_bound *b;
-    TB_TRY(prepare(m, batch, time, source, passes, &b));
+    TB_TRY(prepare(m, batch, time, source, passes, false, &b));
     *bytes = b->bytes;
     tb_bound_destroy(m->ctx, b);
     return TB_OK;

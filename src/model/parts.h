@@ -153,6 +153,7 @@ typedef struct tb_bound {
     tb_arena arena;
     size_t batch, time[TB_TIME_CLASSES];
     unsigned passes;
+    bool growing; /* the encoder's parts have no passes */
     size_t nplans;
     tb_plan **plans; /* by kind */
     void *slab;
@@ -170,6 +171,11 @@ typedef struct tb_bound {
     void *keep[TB_TIME_CLASSES]; /* masks of padding, as the plans read them */
     bool ran;
 } tb_bound;
+
+/** tb_model_bind_growing - for tb_cache: one new token at a time keeps every
+ * value but the encoder's own, several none. */
+tb_status tb_model_bind_growing(tb_model *m, size_t batch, size_t time,
+                                size_t source);
 
 void tb_bound_destroy(tb_ctx *ctx, tb_bound *b);
 

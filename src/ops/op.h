@@ -169,6 +169,8 @@ typedef struct tb_op {
      * token outside the vocabulary), with the reason; NULL: every row is fine.
      * A NULL check: the op has a value for everything */
     const char *(*check)(const tb_opcall *c, size_t *row);
+    int place; /* the attribute, from 1, that says where its first token stands;
+                  0: it is the same wherever */
     double (*flops)(const tb_opcall *c);   /* forward; NULL: element-wise */
     tb_reach (*reach)(const double *attr); /* NULL: TB_REACH_TOKEN */
     tb_work work;
@@ -203,7 +205,8 @@ enum {
     TB_ATTR_ROPE_ROTARY,      /* elements of a head that turn; 0: all */
     TB_ATTR_ROPE_START        /* position of the first token */
 };
-enum { TB_ATTR_XENT_SMOOTH };   /* in [0, 1) */
+enum { TB_ATTR_POSITION_START }; /* place of the first token; sinusoid, too */
+enum { TB_ATTR_XENT_SMOOTH };    /* in [0, 1) */
 enum { TB_ATTR_CONCAT_GROUPS }; /* join each of so many parts by itself; 0: 1 */
 enum {
     TB_ATTR_MIX_ROW,   /* from 0 */
@@ -293,8 +296,8 @@ typedef enum tb_variance {
  * sum, mean   x: over the width; a stream of width 1; of a vector, a scalar
  *                                                    -
  * embed       tokens table[V,w]                      -
- * position    x table[T_max,w]: x[b,t,:] + table[t]  -
- * sinusoid    x                                      -
+ * position    x table[T_max,w]: x[b,t,:] + table[t]  | start
+ * sinusoid    x                                      | start
  * drop        x                                      p (0: not in the graph)
  * skipdrop    x: whole sequences                     p
  * stop        x                                      -        (alias)

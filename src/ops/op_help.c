@@ -245,3 +245,10 @@ bool tb_op_shape_stream(const tb_shape *in, int nin, const double *attr,
     *out = in[0];
     return true;
 }
+
+bool tb_op_place_ok(double start, const char **why)
+{
+    if (start >= 0 && start <= 1e9 && (double)(size_t)start == start)
+        return true;
+    return tb_op_no(why, "positions start at a whole number, 0 or more");
+}

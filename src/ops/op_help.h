@@ -98,5 +98,7 @@ bool tb_op_shape_keep(const tb_shape *in, int nin, const double *attr,
 /** The same, where input 0 must be a stream. */
 bool tb_op_shape_stream(const tb_shape *in, int nin, const double *attr,
                         tb_shape *out, const char **why);
+/** tb_op_place_ok - may a first token stand there? */
+bool tb_op_place_ok(double start, const char **why);
 
 #endif

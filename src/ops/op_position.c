@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* position: y[b,t,:] = x[b,t,:] + table[t,:], learned positions. A time
+/* position: y[b,t,:] = x[b,t,:] + table[start + t,:], learned positions. A time
  * beyond the table gets nothing added and is a finding of `check`. */
 #include "ops/op_help.h"
 
 static bool shape(const tb_shape *in, int nin, const double *attr,
                   tb_shape *out, const char **why)
 {
-    (void)nin, (void)attr;
+    (void)nin;
+    if (!tb_op_place_ok(attr[TB_ATTR_POSITION_START], why))
+        return false;
     if (in[0].kind != TB_SHAPE_STREAM)
         return tb_op_no(why, "positions are added to a stream");
     if (in[1].kind != TB_SHAPE_MATRIX || in[1].width != in[0].width)
@@ -15,11 +17,23 @@ static bool shape(const tb_shape *in, int nin, const double *attr,
     return true;
 }
 
+static size_t start_of(const tb_opcall *c)
+{
+    return (size_t)c->attr[TB_ATTR_POSITION_START];
+}
+
 /* Times that have a row in the table. */
 static size_t known_times(const tb_opcall *c)
 {
-    size_t most = c->in_shape[1].height;
+    size_t most = c->in_shape[1].height, start = start_of(c);
+    most = most > start ? most - start : 0;
     return c->time < most ? c->time : most;
+}
+
+/* The table from the first token's row on. */
+static const void *table_of(const tb_opcall *c, const void *table)
+{
+    return tb_op_peek(c, table, start_of(c) * c->out_shape.width);
 }
 
 /* y = x + table, rows [from, to); x and table may be NULL (zero) */
@@ -39,7 +53,7 @@ static void add_table(const tb_opcall *c, size_t from, size_t to, const void *x,
 static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     (void)chunk;
-    add_table(c, from, to, c->in[0], c->in[1], c->out);
+    add_table(c, from, to, c->in[0], table_of(c, c->in[1]), c->out);
 }
 
 static void bwd_x_range(const tb_opcall *c, size_t from, size_t to,
@@ -60,7 +74,7 @@ static void bwd_table_range(const tb_opcall *c, size_t from, size_t to,
     for (size_t b = 0; b < c->batch; b++)
         tb_op_plus(c, (to - from) * d,
                    tb_op_peek(c, c->gout, (b * c->time + from) * d),
-                   tb_op_at(c, c->gin[1], from * d));
+                   tb_op_at(c, c->gin[1], (start_of(c) + from) * d));
 }
 
 static void bwd(const tb_opcall *c)
@@ -74,7 +88,7 @@ static void bwd(const tb_opcall *c)
 static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     (void)chunk;
-    add_table(c, from, to, c->tin[0], c->tin[1], c->tout);
+    add_table(c, from, to, c->tin[0], table_of(c, c->tin[1]), c->tout);
 }
 
 static const char *check(const tb_opcall *c, size_t *row)
@@ -88,6 +102,9 @@ const tb_op tb_op_position = {
     .symbol = "position",
     .min_in = 2,
     .max_in = 2,
+    .noption = 1,
+    .attr_name = {"start"},
+    .place = TB_ATTR_POSITION_START + 1,
     .lane = TB_LANE_PASS,
     .jac = TB_JAC_SUM,
     .shape = shape,

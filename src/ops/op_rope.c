@@ -25,8 +25,8 @@ static bool shape(const tb_shape *in, int nin, const double *attr,
         return tb_op_no(why, "heads must be a whole number, 1 or more");
     if (!(base >= 0) || !tb_isfinite(base))
         return tb_op_no(why, "the base must be a number above 0");
-    if (!whole(attr[TB_ATTR_ROPE_START], 0))
-        return tb_op_no(why, "positions start at a whole number, 0 or more");
+    if (!tb_op_place_ok(attr[TB_ATTR_ROPE_START], why))
+        return false;
     if (!whole(attr[TB_ATTR_ROPE_ROTARY], 0))
         return tb_op_no(why, "the rotary width must be a whole number");
     if (!tb_op_shape_stream(in, nin, attr, out, why))
@@ -163,6 +163,7 @@ const tb_op tb_op_rope = {
     .nattr = 1,
     .noption = 4,
     .attr_name = {"heads", "base", "interleaved", "rotary", "start"},
+    .place = TB_ATTR_ROPE_START + 1,
     .lane = TB_LANE_PASS,
     .jac = TB_JAC_SYMBOL,
     .shape = shape,

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* sinusoid: y[b,t,2i] = x + sin(a), y[b,t,2i+1] = x + cos(a) with the angle
- * a = t 10000^(-2i/d), t from 0 (Vaswani et al. 2017, arXiv:1706.03762). The
- * same for every row; no table, so a time may be any. */
+ * a = (start + t) 10000^(-2i/d), t from 0 (Vaswani et al. 2017,
+ * arXiv:1706.03762). The same for every row; no table, so a time may be any. */
 #include "ops/op_help.h"
+
+static bool shape(const tb_shape *in, int nin, const double *attr,
+                  tb_shape *out, const char **why)
+{
+    return tb_op_place_ok(attr[TB_ATTR_POSITION_START], why) &&
+           tb_op_shape_stream(in, nin, attr, out, why);
+}
 
 /* In scratch: what each pair of elements turns by from a token to the next. */
 static void turns(const tb_opcall *c)
@@ -23,10 +30,11 @@ static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     size_t d = c->out_shape.width;
     const double *turn = c->scratch;
+    double start = c->attr[TB_ATTR_POSITION_START];
     (void)chunk;
     for (size_t t = from; t < to; t++)
         for (size_t i = 0; i < d; i++) {
-            double angle = (double)t * turn[i / 2];
+            double angle = (start + (double)t) * turn[i / 2];
             double wave = i % 2 ? tb_cos(angle) : tb_sin(angle);
             for (size_t b = 0; b < c->batch; b++) {
                 size_t at = (b * c->time + t) * d + i;
@@ -61,9 +69,12 @@ const tb_op tb_op_sinusoid = {
     .symbol = "sinusoid",
     .min_in = 1,
     .max_in = 1,
+    .noption = 1,
+    .attr_name = {"start"},
+    .place = TB_ATTR_POSITION_START + 1,
     .lane = TB_LANE_PASS,
     .jac = TB_JAC_SUM,
-    .shape = tb_op_shape_stream,
+    .shape = shape,
     .scratch = scratch,
     .fwd = fwd,
     .bwd = bwd,

@@ -43,6 +43,34 @@ size_t tb_plan_work_bytes(const tb_plan *p);
 /** FLOPs of one forward pass's matrix products. */
 double tb_plan_flops(const tb_plan *p);
 
+/** What runs of sequences that grow left for the next one (plan_past.c). */
+typedef struct tb_past {
+    const tb_graph *graph;
+    bool *moving;    /* per node: it depends on what grows */
+    size_t *seen_at; /* per node: where its keys, then its values stand among
+                        the widths of all; SIZE_MAX: it keeps none */
+    size_t width;    /* of all keys and values of a token */
+    /* the caller's from here on */
+    size_t seen, most; /* tokens before this run's, and with those of all */
+    bool again;        /* the last run had this plan, passes and buffers: what
+                          does not move is there */
+    void *kept;        /* [batch, width, most] */
+    void *room;        /* tb_past_room, 64-byte aligned */
+} tb_past;
+
+/** tb_past_make - for graph inputs of which `moves` tells those that grow;
+ * *able is false where a run would need more of them than its new tokens. */
+tb_status tb_past_make(tb_arena *a, const tb_graph *g,
+                       const double (*attr)[TB_OP_ATTRS], const bool *moves,
+                       tb_past *out, bool *able);
+/** tb_past_room - bytes for runs of this plan that end at most at `keys`. */
+size_t tb_past_room(const tb_past *past, const tb_plan *p, size_t keys);
+
+/** tb_past_copy - what sequence `from` of x has seen, a `kept` of elements of
+ * `one` byte, to sequence `to` of y. */
+void tb_past_copy(const tb_past *past, size_t one, const void *x, size_t from,
+                  void *y, size_t to);
+
 /** One layer's data. Arrays are indexed as in the graph: inputs by
  * graph->inputs, params by graph->params, outputs by graph->outputs. Buffers
  * may not overlap, and stay as forward left them until the last backward or
@@ -57,6 +85,7 @@ typedef struct tb_run {
     const void *const *params;
     const double (*attr)[TB_OP_ATTRS]; /* per node; NULL: the nodes' own */
     uint64_t seed, step;               /* randomness of drop */
+    const tb_past *past; /* forward only: its tokens follow others; NULL: not */
     const char *scope; /* "layers.3": names drop's random streams and errors */
 } tb_run;
 

@@ -111,6 +111,9 @@ tb_status tb_pending_run(tb_pending *q);
 tb_status tb_plan_check(tb_ctx *ctx, const tb_run *r, const tb_op *op,
                         const tb_opcall *c);
 
+/** tb_past_attend - forward of a node that keeps keys and values. */
+void tb_past_attend(const tb_run *r, int node, const tb_opcall *call);
+
 /** tb_plan_leaf - data or parameter: nothing to run. */
 bool tb_plan_leaf(const tb_plan *p, int node);
 

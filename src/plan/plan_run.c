@@ -74,6 +74,8 @@ void tb_plan_call(tb_ctx *ctx, const tb_run *r, int node, bool forward,
     c->saved = (char *)(p->passes ? r->saved : r->work) + s->saved_at;
     c->scratch = r->work;
     c->rng = tb_plan_rng(r, node);
+    if (r->past && n->op->place && r->past->moving[node])
+        c->attr[n->op->place - 1] += (double)r->past->seen;
 }
 
 /* --- forward ------------------------------------------------------------ */
@@ -90,19 +92,28 @@ tb_status tb_plan_check(tb_ctx *ctx, const tb_run *r, const tb_op *op,
                    row + 1);
 }
 
+static void run_whole(const tb_run *r, int node, const tb_opcall *c)
+{
+    if (r->past && r->past->seen_at[node] < SIZE_MAX)
+        tb_past_attend(r, node, c);
+    else
+        r->plan->graph->nodes[node].op->fwd(c);
+}
+
 static tb_status run_node(tb_pending *q, int node)
 {
     const tb_run *r = q->r;
     const tb_op *op = r->plan->graph->nodes[node].op;
     const tb_step *s = &r->plan->steps[node];
     tb_opcall c;
-    if (tb_plan_leaf(r->plan, node) || op->alias)
+    bool kept = r->past && r->past->again && !r->past->moving[node];
+    if (tb_plan_leaf(r->plan, node) || op->alias || kept)
         return TB_OK;
     TB_TRY(tb_pending_enter(q, s->fwd));
     tb_plan_call(q->ctx, r, node, true, &c);
     double start = tb_profile_now(r->profile);
     if (op->fwd) {
-        op->fwd(&c);
+        run_whole(r, node, &c);
         tb_profile_count(r->profile, op, &c, false, start);
     }
     if (!tb_op_fwd_rows(op, &c))

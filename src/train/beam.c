@@ -17,7 +17,8 @@ typedef struct search {
     candidate *best; /* [width + 1], likeliest first */
     size_t nbest;
     int32_t *next;  /* texts of the coming step */
-    double *scores; /* theirs */
+    double *scores; /* theirs, */
+    size_t *from;   /* and the rows that they go on from */
     int32_t *text;  /* of the best that has ended */
     size_t said;
     double score, value; /* its sum of logarithms; after the penalty */
@@ -74,7 +75,7 @@ static void keep(search *s, size_t row, size_t count, double score, bool ended)
 }
 
 /* The best become the rows of the next step, or have ended. */
-static void advance(search *s, size_t seen)
+static tb_status advance(search *s, size_t seen)
 {
     tb_translator *w = s->w;
     size_t size = w->context + 1, live = 0;
@@ -88,6 +89,7 @@ static void advance(search *s, size_t seen)
         memcpy(s->next + live * size, tb_translator_text(w, c->row),
                seen * sizeof *s->next);
         s->next[live * size + seen] = (int32_t)c->id;
+        s->from[live] = c->row;
         s->scores[live++] = c->score;
     }
     s->live = live;
@@ -95,6 +97,9 @@ static void advance(search *s, size_t seen)
     memcpy(w->score, s->scores, live * sizeof *w->score);
     for (size_t r = 0; r < w->rows; r++)
         w->said[r] = r < live ? seen : 0;
+    for (size_t r = live; r < w->rows; r++)
+        s->from[r] = r; /* ride along */
+    return w->cache ? tb_cache_pick(w->cache, s->from) : TB_OK;
 }
 
 static tb_status look(search *s)
@@ -105,7 +110,7 @@ static tb_status look(search *s)
             return TB_FAIL(w->m->ctx, TB_INTERRUPTED, "translate: interrupted");
         TB_TRY(tb_translator_pass(w, seen));
         TB_TRY(gather(s, seen));
-        advance(s, seen);
+        TB_TRY(advance(s, seen));
     }
     w->ended[0] = s->any;
     for (size_t r = 0; r < s->live && !w->ended[0]; r++)
@@ -126,12 +131,14 @@ tb_status tb_beam_line(tb_translator *w, size_t beam, double penalty)
     s.next = tb_alloc(ctx, beam * size, sizeof *s.next);
     s.scores = tb_alloc(ctx, beam, sizeof *s.scores);
     s.text = tb_alloc(ctx, size, sizeof *s.text);
+    s.from = tb_alloc(ctx, beam, sizeof *s.from);
     tb_status status = TB_ERR_MEMORY;
-    if (s.best && s.next && s.scores && s.text)
+    if (s.best && s.next && s.scores && s.text && s.from)
         status = look(&s);
     tb_free(ctx, s.best);
     tb_free(ctx, s.next);
     tb_free(ctx, s.scores);
     tb_free(ctx, s.text);
+    tb_free(ctx, s.from);
     return status;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Text from a trained model: the last tokens in a window, forward, the logits
- * of the last one, a choice. */
+/* Text from a trained model: each token is computed once, with the keys and
+ * values of those before it, until the context is full. From then on, as where
+ * the model cannot do that, the last tokens in a window; the logits of the last
+ * one, a choice. */
 #include "train/lm.h"
 
 typedef struct writer {
@@ -9,6 +11,7 @@ typedef struct writer {
     size_t n, cap; /* tokens of the text so far */
     int32_t *text, *window;
     tb_choice *choices;
+    tb_cache *cache; /* NULL: by windows */
 } writer;
 
 static size_t context_of(const tb_lm *m)
@@ -28,22 +31,46 @@ static size_t bound_time(const tb_lm *m, size_t seen)
     return time < context ? time : context;
 }
 
-static tb_status step(writer *w, int32_t *id)
+/* All tokens but the last need no logits. */
+static tb_status feed(writer *w)
+{
+    size_t seen = tb_cache_seen(w->cache);
+    tb_batch b = {.tokens = w->text + seen};
+    if (w->n - seen > 1)
+        TB_TRY(tb_cache_feed(w->cache, &b, w->n - seen - 1, false));
+    b.tokens = w->text + w->n - 1;
+    return tb_cache_feed(w->cache, &b, 1, true);
+}
+
+/* The logits of the window's last token, number *place. */
+static tb_status look(writer *w, size_t *place)
 {
     tb_lm *m = w->m;
-    size_t context = context_of(m), vocab = m->record.spec.settings.vocab;
+    size_t context = context_of(m);
     size_t seen = w->n < context ? w->n : context;
     size_t time = bound_time(m, seen);
-    tb_dtype dtype = m->model->dtype;
     const tb_batch b = {.tokens = w->window};
+    *place = seen - 1;
     TB_TRY(tb_lm_bind(m, 1, time, 0));
     memset(w->window, 0, time * sizeof *w->window);
     memcpy(w->window, w->text + w->n - seen, seen * sizeof *w->window);
-    TB_TRY(tb_quiet_forward(&m->quiet, &b, NULL));
+    return tb_quiet_forward(&m->quiet, &b, NULL);
+}
+
+static tb_status step(writer *w, int32_t *id)
+{
+    tb_lm *m = w->m;
+    size_t vocab = m->record.spec.settings.vocab, place = 0;
+    tb_dtype dtype = m->model->dtype;
+    if (w->cache && w->n > context_of(m)) {
+        tb_cache_destroy(w->cache);
+        w->cache = NULL;
+    }
+    TB_TRY(w->cache ? feed(w) : look(w, &place));
     const char *logits = tb_model_logits(m->model);
     return tb_sample(m->ctx, w->s, dtype,
-                     logits + (seen - 1) * vocab * tb_dtype_size(dtype), vocab,
-                     w->n, w->choices, id);
+                     logits + place * vocab * tb_dtype_size(dtype), vocab, w->n,
+                     w->choices, id);
 }
 
 static tb_status run(writer *w, size_t n, bool (*token)(void *user, int32_t id),
@@ -88,7 +115,8 @@ static tb_status prepare(writer *w, const int32_t *prompt, size_t nprompt,
     w->n = nprompt ? nprompt : 1; /* nothing: token 0 */
     if (nprompt)
         memcpy(w->text, prompt, nprompt * sizeof *prompt);
-    return TB_OK;
+    return w->n <= context_of(w->m) ? tb_lm_cache(w->m, 1, 0, &w->cache)
+                                    : TB_OK;
 }
 
 tb_status tb_lm_generate(tb_lm *m, const int32_t *prompt, size_t nprompt,
@@ -102,6 +130,7 @@ tb_status tb_lm_generate(tb_lm *m, const int32_t *prompt, size_t nprompt,
     tb_status status = prepare(&w, prompt, nprompt, n);
     if (status == TB_OK)
         status = run(&w, n, token, user);
+    tb_cache_destroy(w.cache);
     tb_free(m->ctx, w.text);
     tb_free(m->ctx, w.window);
     tb_free(m->ctx, w.choices);

@@ -100,6 +100,16 @@ tb_status tb_lm_bind(tb_lm *m, size_t batch, size_t time, size_t source)
     return TB_OK;
 }
 
+tb_status tb_lm_cache(tb_lm *m, size_t batch, size_t source, tb_cache **out)
+{
+    *out = NULL;
+    if (m->windows)
+        return TB_OK;
+    m->batch = m->time = 0; /* it binds anew */
+    return tb_cache_create(m->model, batch, m->record.spec.settings.context,
+                           source, out);
+}
+
 double tb_lm_logit(const tb_model *m, const void *logits, size_t i)
 {
     return m->dtype == TB_F64 ? ((const double *)logits)[i]

@@ -3,6 +3,7 @@
 #ifndef TB_TRAIN_LM_H
 #define TB_TRAIN_LM_H
 
+#include "model/cache.h"
 #include "train/trainer.h"
 
 struct tb_lm {
@@ -14,12 +15,18 @@ struct tb_lm {
     tb_model *model; /* dropout 0 */
     tb_quiet quiet;
     size_t step;
+    bool windows;               /* tests: nothing is kept from token to token */
     size_t batch, time, source; /* of the binding; 0: none */
 };
 
 /** tb_lm_bind - for forward passes of batch x time, of sources of `source`
  * tokens (0: there are none); keeps a fitting binding. */
 tb_status tb_lm_bind(tb_lm *m, size_t batch, size_t time, size_t source);
+
+/** tb_lm_cache - for sequences up to the context (tb_cache_create), or NULL
+ * where all of a window is to be computed for each token. Until it is
+ * destroyed the model is its own. */
+tb_status tb_lm_cache(tb_lm *m, size_t batch, size_t source, tb_cache **out);
 
 /** tb_lm_logit - number i of logits of the model's type. */
 double tb_lm_logit(const tb_model *m, const void *logits, size_t i);

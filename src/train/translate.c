@@ -74,24 +74,34 @@ static size_t time_for(const tb_translator *w, size_t seen)
     return time < w->context ? time : w->context;
 }
 
+/* Tokens [from, to) of all rows; behind what was said, padding. */
+static void fill_tokens(tb_translator *w, size_t from, size_t to, size_t seen)
+{
+    for (size_t r = 0; r < w->rows; r++)
+        for (size_t i = from; i < to; i++)
+            w->tokens[r * (to - from) + i - from] =
+                i <= w->said[r] && i < seen ? tb_translator_text(w, r)[i]
+                                            : w->pad;
+}
+
 tb_status tb_translator_pass(tb_translator *w, size_t seen)
 {
     const tb_batch b = {.tokens = w->tokens,
                         .source = w->sources,
                         .source_keep = w->source_keep};
+    if (w->cache) {
+        fill_tokens(w, seen - 1, seen, seen);
+        return tb_cache_feed(w->cache, &b, 1, true);
+    }
     w->time = time_for(w, seen);
     TB_TRY(tb_lm_bind(w->m, w->rows, w->time, w->source_time));
-    for (size_t r = 0; r < w->rows; r++)
-        for (size_t i = 0; i < w->time; i++)
-            w->tokens[r * w->time + i] = i <= w->said[r] && i < seen
-                                             ? tb_translator_text(w, r)[i]
-                                             : w->pad;
+    fill_tokens(w, 0, w->time, seen);
     return tb_quiet_forward(&w->m->quiet, &b, NULL);
 }
 
 size_t tb_translator_place(const tb_translator *w, size_t row, size_t seen)
 {
-    return row * w->time + seen - 1;
+    return w->cache ? row : row * w->time + seen - 1;
 }
 
 double tb_translator_logit(const tb_translator *w, size_t place, size_t id)
@@ -169,17 +179,26 @@ static tb_status say_likeliest(tb_translator *w)
 /* --- all of them -----------------------------------------------------------
  */
 
+static tb_status say_rows(tb_translator *w, const tb_search *s, size_t sources)
+{
+    fill_source(w, sources);
+    TB_TRY(tb_lm_cache(w->m, w->rows, w->source_time, &w->cache));
+    tb_status status = s->beam < 2
+                           ? say_likeliest(w)
+                           : tb_beam_line(w, s->beam, s->length_penalty);
+    tb_cache_destroy(w->cache);
+    w->cache = NULL;
+    return status;
+}
+
 static tb_status say(tb_translator *w, const tb_search *s)
 {
-    if (s->beam < 2) {
-        fill_source(w, w->rows);
-        return say_likeliest(w);
-    }
+    if (s->beam < 2)
+        return say_rows(w, s, w->rows);
     if (w->ended[0])
         return TB_OK;
     w->rows = s->beam;
-    fill_source(w, 1);
-    tb_status status = tb_beam_line(w, s->beam, s->length_penalty);
+    tb_status status = say_rows(w, s, 1);
     w->rows = 1;
     return status;
 }

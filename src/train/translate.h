@@ -21,6 +21,7 @@ typedef struct tb_translator {
     bool *ended;       /* [most] */
     int32_t *tokens, *sources;
     unsigned char *source_keep;
+    tb_cache *cache; /* of these rows; NULL: all of them anew in each pass */
 } tb_translator;
 
 /** tb_translator_text - start and what row r has said. */

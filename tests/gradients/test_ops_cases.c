@@ -935,6 +935,34 @@ TB_TEST(sinusoid_at_width_4)
         TB_NEAR(T, ((double *)b.y)[i], want[i], 1e-15);
 }
 
+/* Tokens that follow others: the rows of the whole from there on. */
+TB_TEST(places_that_start_later)
+{
+    enum { D = 4, LATER = 2, TIME = 3 };
+    static const char *const ops[] = {"sinusoid", "position", "rope"};
+    for (size_t i = 0; i < TB_LEN(ops); i++) {
+        variant v = {.op = ops[i],
+                     .batch = 1,
+                     .time = LATER + TIME,
+                     .nin = i == 1 ? 2 : 1,
+                     .in = {STREAM(D), MATRIX(LATER + TIME, D)}};
+        bed all, some;
+        v.attr[TB_ATTR_ROPE_HEADS] = i == 2;
+        TB_REQUIRE(T, bed_open(T, &all, &v, TB_F64));
+        bed_fwd(&all);
+        v.time = TIME;
+        v.attr[all.op->place - 1] = LATER;
+        TB_REQUIRE(T, bed_open(T, &some, &v, TB_F64));
+        memcpy(some.x[0], (double *)all.x[0] + LATER * D,
+               TIME * D * sizeof(double));
+        if (i == 1)
+            memcpy(some.x[1], all.x[1], (LATER + TIME) * D * sizeof(double));
+        bed_fwd(&some);
+        TB_SAME(T, some.y, (double *)all.y + LATER * D,
+                TIME * D * sizeof(double));
+    }
+}
+
 TB_TEST(time_beyond_the_position_table)
 {
     const variant v = {.op = "position",
@@ -1097,6 +1125,9 @@ static const refusal refusals[] = {
     {"embed", 2, {STREAM(4), MATRIX(4, 4)}, {0}, "tokens"},
     {"embed", 2, {TOKENS, VECTOR(4)}, {0}, "table"},
     {"position", 2, {STREAM(4), MATRIX(8, 5)}, {0}, "table"},
+    {"position", 2, {STREAM(4), MATRIX(8, 4)}, {-1}, "start"},
+    {"position", 2, {STREAM(4), MATRIX(8, 4)}, {0.5}, "whole"},
+    {"sinusoid", 1, {STREAM(4)}, {-1}, "start"},
     {"drop", 1, {STREAM(4)}, {1.5}, "0 .. 1"},
     {"drop", 1, {STREAM(4)}, {-0.5}, "0 .. 1"},
     {"xent", 2, {STREAM(4), STREAM(4)}, {0}, "targets"},

@@ -84,7 +84,8 @@ static void help_saved(void *user, size_t step, const char *dir)
 
 __attribute__((unused)) static tb_train_observer help_observer(help_log *l)
 {
-    return (tb_train_observer){help_begin, help_step, help_saved, l, NULL};
+    return (tb_train_observer){help_begin, help_step, help_saved,
+                               l,          NULL,      NULL};
 }
 
 /* Train `block` in a context of its own, so that an interrupt ends there. */

@@ -2,6 +2,7 @@
 /* A tiny model learns a repeating text, is opened again, writes the text and
  * scores it. */
 #include "test_train_help.h"
+#include "train/lm.h"
 
 typedef struct text {
     tb_lm *m;
@@ -117,6 +118,29 @@ TB_TEST(sampling)
 }
 
 /* C113, and numbers that cannot be */
+/* What is kept from token to token does not show, before and after the context
+ * is full; products are exact, so that every choice is the same. */
+TB_TEST(kept_keys_do_not_show)
+{
+    enum { MANY = 60 }; /* the context is 24 */
+    static const char *const prompts[] = {
+        "", "the lazy", "the quick brown fox jumps over the lazy dog"};
+    tb_sampling s = TB_SAMPLING_DEFAULT;
+    tb_lm *m = learn(T);
+    TB_REQUIRE(T, m != NULL);
+    tb_ctx_exact(T->ctx, true);
+    for (size_t i = 0; i < TB_LEN(prompts); i++) {
+        text kept, anew;
+        m->windows = false;
+        write_text(T, m, prompts[i], MANY, &s, &kept);
+        m->windows = true;
+        write_text(T, m, prompts[i], MANY, &s, &anew);
+        TB_CHECK(T, memcmp(kept.bytes, anew.bytes, MANY) == 0);
+    }
+    tb_ctx_exact(T->ctx, false);
+    tb_lm_close(m);
+}
+
 TB_TEST(generate_refuses)
 {
     tb_sampling s = TB_SAMPLING_DEFAULT;

@@ -93,6 +93,26 @@ TB_TEST(a_beam_of_one_is_greedy)
     tb_lm_close(m);
 }
 
+/* What is kept from token to token does not show: not in one bit where products
+ * are exact. */
+TB_TEST(kept_keys_do_not_show)
+{
+    tb_lm *m;
+    TB_OKAY(T, tb_lm_open(T->ctx, swapping(T), &m));
+    tb_ctx_exact(T->ctx, true);
+    for (size_t beam = 1; beam < 5; beam += 3) {
+        said kept = {0}, anew = {0};
+        m->windows = false;
+        TB_OKAY(T, translate(m, 0, TB_LEN(words), beam, &kept));
+        m->windows = true;
+        TB_OKAY(T, translate(m, 0, TB_LEN(words), beam, &anew));
+        TB_STR(T, kept.text, anew.text);
+        TB_CHECK(T, kept.log_prob == anew.log_prob);
+    }
+    tb_ctx_exact(T->ctx, false);
+    tb_lm_close(m);
+}
+
 TB_TEST(the_callback_stops)
 {
     tb_lm *m;
