@@ -54,6 +54,9 @@ def peers_missing(t):
     t.eq(len(out["samples"]["norm:4x8:fwd@1"]["tollbooth"]), 1)
     t.has(p.stderr, "PyTorch, shipped is left out: missing No module",
           "no-such-compiler: No such file", "llm.c is left out: no ")
+    p = peers(t, "--tollbooth", PROGRAM, "norm:4x8:fwd@1", "--without", "PyTorch",
+              "--without", "oneDNN", "--without", "llm.c")
+    t.eq((p.stderr, p.stdout.count("tollbooth:")), ("", 1))
     t.has(peers(t, "--tollbooth", "no-such-program", rc=2).stderr,
           "no-such-program: no such program")
     p = peers(t, "--tollbooth", PROGRAM, "--python", t.path("none"),
