@@ -16,6 +16,8 @@
 #    define GEMM_NC_BYTES 1536
 #    define GEMM_MC_BYTES 384
 
+#    define GEMM_THIN 16 /* rows */
+
 #    define REAL_BITS 32
 #    include "kernels/kern_real.h"
 #    include "kernels/gemm_template.h"
@@ -26,7 +28,8 @@
 #    include "kernels/gemm_template.h"
 #    include "kernels/kern_attn.h"
 
-const tb_gemm_part_fn tb_gemm_fma_avx512[2] = {gemm_part_f32, gemm_part_f64};
+const tb_gemm_part_fn tb_gemm_fma_avx512[2] = {gemm_any_part_f32,
+                                               gemm_any_part_f64};
 const tb_k_attn_passes *const tb_attn_fma_avx512[2] = {&attn_passes_f32,
                                                        &attn_passes_f64};
 

@@ -99,10 +99,7 @@ static void FN(copy_strips)(const tb_gemm_args *g, size_t i0, size_t rows,
     }
 }
 
-/* A square of vectors, transposed by rounds of a perfect shuffle, from lines
- * `ld` apart to lines `ldo` apart. */
-TB_INLINE void FN(transpose)(const REAL *x, size_t ld, REAL *out, size_t ldo)
-{
+/* Two vectors shuffled: their lower, and their higher halves. */
 #if KERN_VEC_BYTES * 8 / REAL_BITS == 16
 #    define GEMM_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #    define GEMM_HIGH                                                          \
@@ -117,6 +114,11 @@ TB_INLINE void FN(transpose)(const REAL *x, size_t ld, REAL *out, size_t ldo)
 #    define GEMM_LOW  0, 2
 #    define GEMM_HIGH 1, 3
 #endif
+
+/* A square of vectors, transposed by rounds of a perfect shuffle, from lines
+ * `ld` apart to lines `ldo` apart. */
+TB_INLINE void FN(transpose)(const REAL *x, size_t ld, REAL *out, size_t ldo)
+{
     FN(vec) v[FN(VEC)], t[FN(VEC)];
     GEMM_UNROLL
     for (int i = 0; i < FN(VEC); i++)
@@ -137,8 +139,6 @@ TB_INLINE void FN(transpose)(const REAL *x, size_t ld, REAL *out, size_t ldo)
     GEMM_UNROLL
     for (int i = 0; i < FN(VEC); i++)
         memcpy(out + (size_t)i * ldo, &v[i], sizeof v[i]);
-#undef GEMM_LOW
-#undef GEMM_HIGH
 }
 
 /* One panel of B from lines along k: squares, then what is left over. */
@@ -303,7 +303,7 @@ static FN(strip) FN(strip_of)(const tb_gemm_args *g, const FN(block) * s,
     if (g->ta) {
         if (at == 0)
             FN(copy_strips)
-            (g, i, FN(least)(FN(MC), rows), s->k0, s->kc, s->copy);
+        (g, i, FN(least)(FN(MC), rows), s->k0, s->kc, s->copy);
         return (FN(strip)){s->copy + at * s->kc, 1, GEMM_MR};
     }
     if (rows >= GEMM_MR && !FN(clashes)(g))
@@ -365,3 +365,10 @@ static void FN(gemm_part)(const tb_gemm_args *g, tb_gemm_part p)
         } while (s.k0 < g->k);
     }
 }
+
+#ifdef GEMM_THIN
+#    include "kernels/gemm_thin.h"
+#endif
+
+#undef GEMM_LOW
+#undef GEMM_HIGH
