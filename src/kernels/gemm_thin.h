@@ -35,11 +35,13 @@ TB_INLINE void FN(dot_lanes)(const tb_gemm_args *g, const REAL *a,
 TB_INLINE FN(vec) FN(fold)(FN(vec) s[FN(VEC)])
 {
     GEMM_UNROLL
-    for (int n = FN(VEC) / 2; n >= 1; n /= 2) {
+    for (int part = 2; part <= FN(VEC); part *= 2) {
+        const int n = FN(VEC) / part; /* are left after this round */
         GEMM_UNROLL
-        for (int q = 0; q < n; q++)
-            s[q] = __builtin_shufflevector(s[q], s[q + n], GEMM_LOW) +
-                   __builtin_shufflevector(s[q], s[q + n], GEMM_HIGH);
+        for (int q = 0; q < FN(VEC) / 2; q++)
+            if (q < n)
+                s[q] = __builtin_shufflevector(s[q], s[q + n], GEMM_LOW) +
+                       __builtin_shufflevector(s[q], s[q + n], GEMM_HIGH);
     }
     return s[0];
 }
