@@ -112,21 +112,37 @@ static void FN(xent_fwd)(size_t rows, size_t v, const void *logits,
     }
 }
 
+/* g = base + scale exp(z - lse), base NULL being zero; g may be z or base */
+TB_INLINE void FN(xent_row)(size_t v, const REAL *z, double lse, REAL scale,
+                            const REAL *base, REAL *g)
+{
+    /* lse in two REALs: exp would turn its rounding into a bias */
+    REAL hi = (REAL)lse, lo = (REAL)(lse - (double)hi);
+    TB_IVDEP
+    for (size_t i = 0; i < v; i++) {
+        REAL term = scale * REAL_EXP((z[i] - hi) - lo);
+        g[i] = base ? base[i] + term : term;
+    }
+}
+
 static void FN(xent_bwd)(size_t rows, size_t v, const void *logits,
                          const int32_t *target, const double *lse,
-                         double scale_, void *glogits)
+                         double scale_, const void *gbase, void *glogits)
 {
-    const REAL *z = logits, scale = (REAL)scale_;
-    REAL *gz = glogits;
-    for (size_t r = 0; r < rows; r++, z += v, gz += v) {
-        if (target[r] < 0)
-            continue;
-        /* lse in two REALs: exp would turn its rounding into a bias */
-        REAL hi = (REAL)lse[r], lo = (REAL)(lse[r] - (double)hi);
-        TB_IVDEP
-        for (size_t i = 0; i < v; i++)
-            gz[i] += scale * REAL_EXP((z[i] - hi) - lo);
-        gz[target[r]] -= scale;
+    const REAL *z = logits, *base = gbase, scale = (REAL)scale_;
+    REAL *g = glogits;
+    for (size_t r = 0; r < rows; r++, z += v, g += v) {
+        const REAL *from = base ? base + r * v : NULL;
+        if (target[r] < 0 && !from)
+            memset(g, 0, v * sizeof *g);
+        else if (target[r] < 0)
+            memmove(g, from, v * sizeof *g);
+        else if (from)
+            FN(xent_row)(v, z, lse[r], scale, from, g);
+        else
+            FN(xent_row)(v, z, lse[r], scale, NULL, g);
+        if (target[r] >= 0)
+            g[target[r]] -= scale;
     }
 }
 

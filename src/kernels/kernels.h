@@ -148,10 +148,11 @@ typedef struct tb_kern {
      * f64 [rows] */
     void (*xent_fwd)(size_t rows, size_t v, const void *logits,
                      const int32_t *target, double *lse, double *loss);
-    /* glogits += scale * (softmax - onehot) */
+    /* glogits = gbase + scale * (softmax - onehot); gbase may be glogits, NULL
+     * is zero, and then glogits may be logits */
     void (*xent_bwd)(size_t rows, size_t v, const void *logits,
                      const int32_t *target, const double *lse, double scale,
-                     void *glogits);
+                     const void *gbase, void *glogits);
     /* d loss along tlogits, added to *tloss */
     void (*xent_tan)(size_t rows, size_t v, const void *logits,
                      const int32_t *target, const double *lse,

@@ -117,9 +117,12 @@ static tb_status make_tables(tb_model *m, tb_bound *b)
     }
     b->gin = table(b, nin);
     b->adds = tb_arena_alloc(&b->arena, (size_t)nin + 1);
+    b->fresh = tb_arena_alloc(&b->arena, (size_t)nparams + 1);
+    b->begun = tb_arena_alloc(&b->arena, m->nviews + 1);
     b->gout = table(b, nout);
     b->gparams = table(b, nparams);
-    return b->gin && b->adds && b->gout && b->gparams ? TB_OK : TB_ERR_MEMORY;
+    bool all = b->gin && b->adds && b->fresh && b->begun && b->gout;
+    return all && b->gparams ? TB_OK : TB_ERR_MEMORY;
 }
 
 /* --- buffers ------------------------------------------------------------- */

@@ -194,6 +194,9 @@ double tb_model_loss(const tb_model *m);
 /** tb_model_backward - gradient of the mean loss, added to grads
  * [nelements]. Needs TB_PASS_BWD and a forward of the same batch. */
 tb_status tb_model_backward(tb_model *m, const tb_batch *b, void *grads);
+/** tb_model_gradients - the same, overwriting grads (of learned views; those of
+ * role buffer are left alone). */
+tb_status tb_model_gradients(tb_model *m, const tb_batch *b, void *grads);
 
 /** tb_model_quiet_attrs - attributes of part l for use, not training: every
  * dropout rate 0, also those fixed in the text; labels as they are, not

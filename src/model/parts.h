@@ -165,7 +165,8 @@ typedef struct tb_bound {
     tb_pool pool;      /* the buffers behind value and grad */
     const void **gout; /* scratch tables, wide enough for every part */
     void **gin, **gparams;
-    bool *adds;
+    bool *adds, *fresh;
+    bool *begun; /* [nviews]: its gradient holds something by now */
     void *work, *one;
     int32_t *no_targets;
     void *keep[TB_TIME_CLASSES]; /* masks of padding, as the plans read them */

@@ -136,6 +136,19 @@ void *tb_model_stream(tb_model *m, size_t p)
 
 /* --- backward ------------------------------------------------------------ */
 
+/* Whose gradient holds nothing so far: it is overwritten. Params of one part
+ * are different views. Running statistics have no place in grads. */
+static const bool *fresh_params(tb_model *m, const tb_part *p)
+{
+    tb_bound *b = m->bound;
+    for (int i = 0; i < p->graph->nparams; i++) {
+        size_t v = p->view[i];
+        b->fresh[i] = !b->begun[v] && m->views[v].role != TB_ROLE_BUFFER;
+        b->begun[v] = true;
+    }
+    return b->fresh;
+}
+
 void *const *tb_model_gparams(tb_model *m, size_t p, void *grads)
 {
     const tb_part *part = &m->parts[p];
@@ -174,11 +187,13 @@ static tb_status backward_part(tb_model *m, size_t p, const tb_batch *batch,
                 .gout = m->bound->gout,
                 .gin = m->bound->gin,
                 .adds = m->bound->adds,
-                .gparams = tb_model_gparams(m, p, grads)};
+                .gparams = tb_model_gparams(m, p, grads),
+                .fresh = fresh_params(m, &m->parts[p])};
     return tb_plan_backward(m->ctx, &r, &w);
 }
 
-tb_status tb_model_backward(tb_model *m, const tb_batch *batch, void *grads)
+static tb_status backward(tb_model *m, const tb_batch *batch, void *grads,
+                          bool begun)
 {
     TB_TRY(need_bound(m));
     tb_bound *b = m->bound;
@@ -186,9 +201,20 @@ tb_status tb_model_backward(tb_model *m, const tb_batch *batch, void *grads)
         return TB_FAIL(m->ctx, TB_ERR_ARG,
                        "backward: needs a binding for it and a forward first");
     memset(b->has, 0, m->nvalues);
+    memset(b->begun, begun, m->nviews);
     for (size_t p = m->nparts; p-- > 0;)
         TB_TRY(backward_part(m, p, batch, grads));
     return TB_OK;
+}
+
+tb_status tb_model_backward(tb_model *m, const tb_batch *batch, void *grads)
+{
+    return backward(m, batch, grads, true);
+}
+
+tb_status tb_model_gradients(tb_model *m, const tb_batch *batch, void *grads)
+{
+    return backward(m, batch, grads, false);
 }
 
 /* --- training or use ------------------------------------------------------ */

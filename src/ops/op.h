@@ -153,6 +153,9 @@ typedef struct tb_op {
      * part any. For the others gin is made ready before (a stream's in a row
      * part row by row, while it is in the cache) */
     unsigned bases;
+    /* of those: inputs whose gradient bwd may write over their value; where
+     * gbase is NULL it reads an element there before it writes it */
+    unsigned over;
     /* state[i] = running statistic i after this step: once per training step,
      * after fwd and, where there was one, bwd, with their `saved` and without
      * inputs; buffers start as in the list below, have no gradient, no decay

@@ -135,23 +135,38 @@ static void fwd(const tb_opcall *c)
 
 /* --- backward ----------------------------------------------------------- */
 
+/* Rows [from, to) that the loss passes over. */
+static void no_gradient(const tb_opcall *c, size_t from, size_t to)
+{
+    size_t v = c->in_shape[0].width;
+    if (c->gbase[0] != c->gin[0])
+        tb_op_copy(c, (to - from) * v, tb_op_peek(c, c->gbase[0], from * v),
+                   tb_op_at(c, c->gin[0], from * v));
+}
+
 static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     (void)chunk;
     size_t v = c->in_shape[0].width, end;
-    double scale = tb_op_get(c, c->gout, 0) / *count_of(c);
-    for (; (end = next_run(c, &from, to)) > from; from = end) {
+    bool any = *count_of(c) > 0;
+    double scale = any ? tb_op_get(c, c->gout, 0) / *count_of(c) : 0;
+    while (from < to) {
+        size_t start = from;
+        from = any ? from : to;
+        end = next_run(c, &from, to);
+        no_gradient(c, start, from);
         c->k->xent_bwd(end - from, v, tb_op_peek(c, c->in[0], from * v),
                        targets(c) + from, lse_of(c, from), scale,
+                       tb_op_peek(c, c->gbase[0], from * v),
                        tb_op_at(c, c->gin[0], from * v));
         smoothed_bwd(c, from, end, scale);
+        from = end;
     }
 }
 
 static void bwd(const tb_opcall *c)
 {
-    if (c->gin[0] && *count_of(c) > 0)
-        tb_op_each(c, tb_op_rows(c), c->in_shape[0].width, bwd_range);
+    tb_op_each(c, tb_op_rows(c), c->in_shape[0].width, bwd_range);
 }
 
 /* --- tangent ------------------------------------------------------------ */
@@ -219,6 +234,8 @@ const tb_op tb_op_xent = {
     .lane = TB_LANE_CUT,
     .jac = TB_JAC_SYMBOL,
     .needs = TB_NEED_IN(0) | TB_NEED_IN(1),
+    .bases = TB_NEED_IN(0),
+    .over = TB_NEED_IN(0),
     .shape = shape,
     .reach = reach,
     .saved = saved,

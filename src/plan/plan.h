@@ -13,7 +13,9 @@ enum {
     TB_PASS_BWD = 1,
     TB_PASS_TAN = 2,
     TB_PASS_KEEP = 4,
-    TB_PASS_ALONE = 8 /* tests: every op goes through memory by itself */
+    TB_PASS_ONCE = 8,  /* a forward has one backward at most, of the whole
+                          graph, which may write over values, outputs too */
+    TB_PASS_ALONE = 16 /* tests: every op goes through memory by itself */
 };
 
 typedef struct tb_plan_spec {

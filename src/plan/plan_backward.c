@@ -45,6 +45,8 @@ static void *gradient_storage(const pass *a, int node)
     const tb_step *s = &p->steps[node];
     if (a->grad[node].into)
         return a->grad[node].into;
+    if (s->grad_over)
+        return tb_plan_storage(a->r, s);
     return (char *)a->r->work + (s->grad_tile ? p->store_at : p->pool_at) +
            s->grad_at;
 }
@@ -215,6 +217,18 @@ static void zero_untouched(pass *a)
     }
 }
 
+/* A value that its gradient replaces cannot have one from outside. */
+static tb_status check_seeds(tb_ctx *ctx, const tb_plan *p, const tb_bwd *b)
+{
+    const tb_graph *g = p->graph;
+    for (int o = 0; b->gout && o < g->noutputs; o++)
+        if (b->gout[o] && p->steps[g->outputs[o].node].grad_over)
+            return TB_FAIL(ctx, TB_ERR_ARG,
+                           "%s: output %s is spent, it takes no gradient",
+                           p->name, g->outputs[o].name);
+    return TB_OK;
+}
+
 static tb_status check_request(tb_ctx *ctx, const tb_plan *p, const tb_bwd *b)
 {
     const tb_graph *g = p->graph;
@@ -222,7 +236,7 @@ static tb_status check_request(tb_ctx *ctx, const tb_plan *p, const tb_bwd *b)
         return TB_FAIL(ctx, TB_ERR_ARG, "%s: planned without backward",
                        p->name);
     if (b->hi == -1 && b->lo == -1)
-        return TB_OK;
+        return check_seeds(ctx, p, b);
     if (b->lo < 0 || b->hi < b->lo || b->hi >= g->nboundaries)
         return TB_FAIL(ctx, TB_ERR_ARG,
                        "%s: no piece from boundary %d to %d of %d", p->name,

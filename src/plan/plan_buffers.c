@@ -155,6 +155,21 @@ static bool gradient_in_tile(const tb_plan *p, int node)
            p->steps[s->reader].bwd == s->bwd && !p->graph->nodes[node].op->bwd;
 }
 
+/* Nobody but the op that makes the gradient reads the value by then. */
+static bool gradient_over_value(const tb_plan *p, int node)
+{
+    const tb_step *s = &p->steps[node];
+    const tb_node *n = &p->graph->nodes[node], *r;
+    if (!(p->passes & TB_PASS_ONCE) || tb_plan_leaf(p, node) ||
+        s->root != node || s->readers != 1 || (n->op->needs & TB_NEED_OUT))
+        return false;
+    r = &p->graph->nodes[s->reader];
+    for (int i = 0; i < r->nin; i++)
+        if (r->in[i] == node)
+            return (r->op->over & r->op->needs & TB_NEED_IN(i)) != 0;
+    return false;
+}
+
 static tb_status take_tile(tb_ctx *ctx, tb_plan *p, int node, tb_segment *g,
                            size_t *at)
 {
@@ -239,7 +254,8 @@ static tb_status place_tangent(tb_ctx *ctx, tb_plan *p, pool *q)
 static tb_status take_grad(tb_ctx *ctx, tb_plan *p, pool *q, int node)
 {
     tb_step *s = &p->steps[node];
-    if (tb_plan_leaf(p, node) || s->borrows)
+    s->grad_over = gradient_over_value(p, node);
+    if (tb_plan_leaf(p, node) || s->borrows || s->grad_over)
         return TB_OK;
     s->grad_tile = gradient_in_tile(p, node);
     if (s->grad_tile)

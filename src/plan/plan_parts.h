@@ -40,7 +40,8 @@ typedef struct tb_step {
                         pass reads it */
     size_t scratch;  /* bytes a call borrows */
     size_t tan_at, grad_at; /* tangent and gradient, in work */
-    bool grad_tile;         /* the gradient stands in a tile */
+    bool grad_tile;         /* the gradient stands in a tile, */
+    bool grad_over;         /* or where the value stood */
 } tb_step;
 
 /** What row parts that run together take. */
@@ -127,6 +128,9 @@ bool tb_plan_data(const tb_op *op, int i);
 /** tb_plan_through - input i of this node gets the node's gradient as it is:
  * a sum of terms that look like it. */
 bool tb_plan_through(const tb_plan *p, int node, int i);
+
+/** tb_plan_storage - where a value that the plan computes stands. */
+void *tb_plan_storage(const tb_run *r, const tb_step *s);
 
 /** tb_plan_call - the call of a node: sizes, attributes, values, saved block,
  * scratch, random stream. `forward`: values in work are still there; later

@@ -20,8 +20,7 @@ tb_rng tb_plan_rng(const tb_run *r, int node)
     return rng;
 }
 
-/* Storage of a value the plan computes. */
-static void *storage(const tb_run *r, const tb_step *s)
+void *tb_plan_storage(const tb_run *r, const tb_step *s)
 {
     if (s->output >= 0 && r->outputs && r->outputs[s->output])
         return r->outputs[s->output];
@@ -45,7 +44,7 @@ static const void *live_value(const tb_run *r, int node)
         return r->inputs[s->slot];
     if (s->place == TB_PLACE_PARAM)
         return r->params[s->slot];
-    return storage(r, s);
+    return tb_plan_storage(r, s);
 }
 
 const void *tb_plan_value(const tb_run *r, int node)
@@ -70,7 +69,7 @@ void tb_plan_call(tb_ctx *ctx, const tb_run *r, int node, bool forward,
         c->in[i] =
             forward ? live_value(r, n->in[i]) : tb_plan_value(r, n->in[i]);
     if (forward || root_of(p, node)->place == TB_PLACE_SAVED)
-        c->out = storage(r, root_of(p, node));
+        c->out = tb_plan_storage(r, root_of(p, node));
     c->saved = (char *)(p->passes ? r->saved : r->work) + s->saved_at;
     c->scratch = r->work;
     c->rng = tb_plan_rng(r, node);

@@ -63,7 +63,7 @@ static tb_status run_step(tb_bench_job *j)
     tb_corpus_batch(t->corpus, 1, step, 0, t->batch, t->ids, t->targets);
     tb_model_step(t->model, step);
     TB_TRY(tb_model_forward(t->model, &b, &loss));
-    TB_TRY(tb_model_backward(t->model, &b, t->optimizer->grads));
+    TB_TRY(tb_model_gradients(t->model, &b, t->optimizer->grads));
     TB_TRY(tb_optimizer_step(t->optimizer, &adam, step, 1e-4, &u));
     tb_model_after(t->model);
     return tb_model_update(t->model, &b);
@@ -93,10 +93,13 @@ static tb_status corpus_open(tb_bench_job *j, size_t time, size_t vocab)
     return tb_corpus_create_ids(j->ctx, "bench", ids, n, vocab, &o, &t->corpus);
 }
 
+/* As train binds. */
+enum { STEP_PASSES = TB_PASS_BWD | TB_PASS_ONCE };
+
 static tb_status optimizer_open(training *t, const size_t *size)
 {
     tb_model *m = t->model;
-    TB_TRY(tb_model_bind(m, size[3], size[2], TB_PASS_BWD));
+    TB_TRY(tb_model_bind(m, size[3], size[2], STEP_PASSES));
     return tb_optimizer_create(m->ctx, TB_F32, m->views, m->nviews,
                                m->nelements, m->params, &t->optimizer);
 }
@@ -119,7 +122,7 @@ tb_status tb_bench_step(tb_bench_job *j, const size_t *size, size_t what)
         return TB_ERR_MEMORY;
     TB_TRY(model_open(j->ctx, &s, &t->block, &t->model));
     TB_TRY(optimizer_open(t, size));
-    TB_TRY(tb_model_memory(t->model, size[3], size[2], size[2], TB_PASS_BWD,
+    TB_TRY(tb_model_memory(t->model, size[3], size[2], size[2], STEP_PASSES,
                            &activations));
     j->held = (double)activations +
               COPIES * sizeof(float) * (double)t->model->nelements;

@@ -143,7 +143,7 @@ static tb_status learn(loop *l)
     tb_model_step(t->model, step);
     TB_TRY(tb_model_forward(t->model, &b, &l->step.loss));
     TB_TRY(check_loss(l));
-    TB_TRY(tb_model_backward(t->model, &b, t->optimizer->grads));
+    TB_TRY(tb_model_gradients(t->model, &b, t->optimizer->grads));
     l->measured = step;
     tb_timing_lap(&l->timing, &l->timing.other);
     tb_status status =

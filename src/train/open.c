@@ -180,9 +180,10 @@ static tb_status open_buffers(tb_trainer *t)
     tb_model *m = t->model;
     size_t batch = t->spec.batch, T = tb_feed_time(t->feed);
     size_t S = tb_feed_source_time(t->feed);
-    TB_TRY(tb_model_memory(m, batch, T, S ? S : T, TB_PASS_BWD, &t->memory));
+    const unsigned passes = TB_PASS_BWD | TB_PASS_ONCE;
+    TB_TRY(tb_model_memory(m, batch, T, S ? S : T, passes, &t->memory));
     TB_TRY(tb_model_init(m, t->spec.seed));
-    TB_TRY(tb_model_bind_source(m, batch, T, S ? S : T, TB_PASS_BWD));
+    TB_TRY(tb_model_bind_source(m, batch, T, S ? S : T, passes));
     TB_TRY(tb_rows_create(t->ctx, t->feed, batch, &t->rows));
     return tb_optimizer_create(t->ctx, m->dtype, m->views, m->nviews,
                                m->nelements, m->params, &t->optimizer);

@@ -5,6 +5,7 @@
 #ifndef TB_TESTS_OPS_CALL_H
 #define TB_TESTS_OPS_CALL_H
 
+#include "ops/op_help.h"
 #include "ops/op_rows.h"
 #include "tb_test.h"
 

@@ -615,6 +615,48 @@ TB_TEST(bwd_adds)
     each_bed(T, TB_F64, 0, accumulates);
 }
 
+/* gin = gbase + term, with nothing there before; what a whole part does not
+ * heed is added to. */
+static void from_bases(tb_test *T, bed *b, bool zero)
+{
+    double *want[TB_OP_INPUTS];
+    tb_opcall c = bed_later_call(b);
+    bed_bwd(b, bed_all(b));
+    c.gout = b->gy;
+    for (int i = 0; i < b->c.nin; i++) {
+        if (!bed_moves(b, i))
+            continue;
+        bool rows = tb_op_row_wise(b->op, &c, i);
+        bool heeds = rows || (zero && b->op->bases & TB_NEED_IN(i));
+        double *base = tb_test_guarded(T, b->n[i] * sizeof *base);
+        want[i] = copy_of(T, b, b->g[i], b->n[i]);
+        c.gin[i] = b->g[i];
+        c.gbase[i] = !heeds ? c.gin[i] : zero ? NULL : base;
+        for (size_t j = 0; j < b->n[i]; j++) {
+            base[j] = zero ? 0 : (double)j;
+            want[i][j] += heeds ? base[j] : 0;
+            bed_put(b, tb_op_at(&c, b->g[i], j),
+                    &(double){heeds ? __builtin_nan("") : 0}, 1);
+        }
+    }
+    tb_op_backward(b->op, &c);
+    for (int i = 0; i < b->c.nin; i++)
+        if (bed_moves(b, i))
+            TB_NEAR_N(T, (double *)b->g[i], want[i], b->n[i], 1e-13);
+}
+
+static void bases(tb_test *T, bed *b, const variant *v)
+{
+    (void)v;
+    from_bases(T, b, true);
+    from_bases(T, b, false);
+}
+
+TB_TEST(bwd_starts_from_bases)
+{
+    each_bed(T, TB_F64, 0, bases);
+}
+
 /* One gradient alone has the bits it has among all; none at all is fine. */
 static void unwanted(tb_test *T, bed *b, const variant *v)
 {

@@ -103,7 +103,8 @@ static void call_attn_tan(const tb_kern *k, io *b)
 
 CALL(xent_fwd,
      k->xent_fwd(b->rows, b->d, b->x, b->target, b->rows_out, &b->scalar))
-CALL(xent_bwd, k->xent_bwd(b->rows, b->d, b->x, b->target, b->lse, 0.7, b->y))
+CALL(xent_bwd,
+     k->xent_bwd(b->rows, b->d, b->x, b->target, b->lse, 0.7, b->y, b->y))
 CALL(xent_tan,
      k->xent_tan(b->rows, b->d, b->x, b->target, b->lse, b->z, &b->scalar))
 CALL(drop,
