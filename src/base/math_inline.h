@@ -48,22 +48,30 @@ static inline float tb_inline_from_bitsf(uint32_t u)
 #define TB_INLINE_MAGIC 0x1.8p52
 
 /* x = n ln2 + (r + *lo), n an integer, |r| <= 0.347; n * 0x1.62e42fefa38p-1
- * is exact for |n| < 2^11. */
-static inline double tb_inline_reduce(double x, double *n, double *lo)
+ * is exact for |n| < 2^11. n is left in the low bits of *magic. */
+static inline double tb_inline_reduce(double x, uint64_t *magic, double *lo)
 {
-    double k = (x * 0x1.71547652b82fep+0 + TB_INLINE_MAGIC) - TB_INLINE_MAGIC;
+    double m = x * 0x1.71547652b82fep+0 + TB_INLINE_MAGIC;
+    double k = m - TB_INLINE_MAGIC;
     double hi = x - k * 0x1.62e42fefa38p-1, w = k * 0x1.ef35793c7673p-45;
     double r = hi - w;
-    *n = k;
+    *magic = tb_inline_bits(m);
     *lo = (hi - r) - w;
     return r;
 }
 
-/* 2^n for an integer -1022 <= n <= 1023; anything for NaN. */
-static inline double tb_inline_pow2(double n)
+/* 2^n for -1022 <= n <= 1023, of which the low 12 bits count; anything for
+ * NaN. */
+static inline double tb_inline_pow2(uint64_t n)
 {
-    return tb_inline_from_bits((tb_inline_bits(n + TB_INLINE_MAGIC) + 1023)
-                               << 52);
+    return tb_inline_from_bits((n + 1023) << 52);
+}
+
+/* v 2^n in two steps: exp needs n from -1076 to 1024. */
+static inline double tb_inline_scale(double v, uint64_t n)
+{
+    uint64_t half = ((n + 2048) >> 1) - 1024;
+    return v * tb_inline_pow2(half) * tb_inline_pow2(n - half);
 }
 
 /* e^(r+lo) - 1 - r for |r| <= 0.347; relative to e^r within 2^-57.9. */
@@ -93,14 +101,12 @@ static inline double tb_inline_exp_core(double r, double lo)
  * 2^-1074 there. */
 static inline double tb_inline_exp(double x)
 {
-    double n, lo;
+    uint64_t n;
+    double lo;
     x = x > 710 ? 710 : x; /* overflows below; NaN stays */
     x = x < -746 ? -746 : x;
     double r = tb_inline_reduce(x, &n, &lo);
-    /* 2^n in two factors: n reaches from -1076 to 1024 */
-    double half = (n * 0.5 + TB_INLINE_MAGIC) - TB_INLINE_MAGIC;
-    return tb_inline_exp_core(r, lo) * tb_inline_pow2(half) *
-           tb_inline_pow2(n - half);
+    return tb_inline_scale(tb_inline_exp_core(r, lo), n);
 }
 
 /* --- exp, float --------------------------------------------------------- */
@@ -108,20 +114,26 @@ static inline double tb_inline_exp(double x)
 #define TB_INLINE_MAGICF 0x1.8p23f
 
 /* As for double; n * 0x1.62e4p-1f is exact for |n| < 2^9. */
-static inline float tb_inline_reducef(float x, float *n, float *lo)
+static inline float tb_inline_reducef(float x, uint32_t *magic, float *lo)
 {
-    float k = (x * 0x1.715476p+0f + TB_INLINE_MAGICF) - TB_INLINE_MAGICF;
+    float m = x * 0x1.715476p+0f + TB_INLINE_MAGICF;
+    float k = m - TB_INLINE_MAGICF;
     float hi = x - k * 0x1.62e4p-1f, w = k * 0x1.7f7d1cp-20f;
     float r = hi - w;
-    *n = k;
+    *magic = tb_inline_bitsf(m);
     *lo = (hi - r) - w;
     return r;
 }
 
-static inline float tb_inline_pow2f(float n)
+static inline float tb_inline_pow2f(uint32_t n)
 {
-    return tb_inline_from_bitsf((tb_inline_bitsf(n + TB_INLINE_MAGICF) + 127)
-                                << 23);
+    return tb_inline_from_bitsf((n + 127) << 23);
+}
+
+static inline float tb_inline_scalef(float v, uint32_t n)
+{
+    uint32_t half = ((n + 256) >> 1) - 128;
+    return v * tb_inline_pow2f(half) * tb_inline_pow2f(n - half);
 }
 
 /* Relative to e^r within 2^-28.3. */
@@ -144,13 +156,12 @@ static inline float tb_inline_exp_coref(float r, float lo)
 /** exp of a float: <= 0.8 ulp, below 2^-126 <= 1 unit of 2^-149. */
 static inline float tb_inline_expf(float x)
 {
-    float n, lo;
+    uint32_t n;
+    float lo;
     x = x > 89 ? 89 : x;
     x = x < -104 ? -104 : x;
     float r = tb_inline_reducef(x, &n, &lo);
-    float half = (n * 0.5f + TB_INLINE_MAGICF) - TB_INLINE_MAGICF;
-    return tb_inline_exp_coref(r, lo) * tb_inline_pow2f(half) *
-           tb_inline_pow2f(n - half);
+    return tb_inline_scalef(tb_inline_exp_coref(r, lo), n);
 }
 
 /* --- tanh --------------------------------------------------------------- */
@@ -164,7 +175,8 @@ static inline float tb_inline_expf(float x)
 /** tanh: <= 1.5 ulp. */
 static inline double tb_inline_tanh(double x)
 {
-    double n, lo, a = __builtin_fabs(x);
+    uint64_t n;
+    double lo, a = __builtin_fabs(x);
     a = a > 22 ? 22 : a; /* 1 - tanh(22) < 2^-54 */
     double r = tb_inline_reduce(2 * a, &n, &lo);
     double p = tb_inline_pow2(n);
@@ -180,7 +192,8 @@ static inline double tb_inline_tanh(double x)
 /** tanh of a float: <= 1.5 ulp. */
 static inline float tb_inline_tanhf(float x)
 {
-    float n, lo, a = __builtin_fabsf(x);
+    uint32_t n;
+    float lo, a = __builtin_fabsf(x);
     a = a > 10 ? 10 : a; /* 1 - tanh(10) < 2^-25 */
     float r = tb_inline_reducef(2 * a, &n, &lo);
     float p = tb_inline_pow2f(n);
@@ -243,7 +256,8 @@ static inline double tb_inline_erf_large(double u)
 /** erf: <= 1.5 ulp. */
 static inline double tb_inline_erf(double x)
 {
-    double n, lo, a = __builtin_fabs(x);
+    uint64_t n;
+    double lo, a = __builtin_fabs(x);
     a = a > 6 ? 6 : a; /* 1 - erf(6) < 2^-55 */
     double r = tb_inline_reduce(-tb_inline_erf_large(a - 1), &n, &lo);
     double large = 1 - tb_inline_exp_core(r, lo) * tb_inline_pow2(n);
@@ -277,7 +291,8 @@ static inline float tb_inline_erf_largef(float u)
 /** erf of a float: <= 1.4 ulp. */
 static inline float tb_inline_erff(float x)
 {
-    float n, lo, a = __builtin_fabsf(x);
+    uint32_t n;
+    float lo, a = __builtin_fabsf(x);
     a = a > 4 ? 4 : a; /* 1 - erf(4) < 2^-25 */
     float r = tb_inline_reducef(-tb_inline_erf_largef(a - 1), &n, &lo);
     float large = 1 - tb_inline_exp_coref(r, lo) * tb_inline_pow2f(n);

@@ -44,15 +44,14 @@ static tb_twofold log_twofold(double x)
 
 static double exp_twofold(tb_twofold y)
 {
-    double n, lo;
+    uint64_t n;
+    double lo;
     if (y.hi > 710 || y.hi < -746)
         return tb_exp(y.hi);
     double r = tb_inline_reduce(y.hi, &n, &lo);
-    double half = (n * 0.5 + TB_INLINE_MAGIC) - TB_INLINE_MAGIC;
     /* y.lo reaches 2^-44: too large for the second argument alone */
     tb_twofold t = tb_twofold_sum(r, y.lo);
-    return tb_inline_exp_core(t.hi, lo + t.lo) * tb_inline_pow2(half) *
-           tb_inline_pow2(n - half);
+    return tb_inline_scale(tb_inline_exp_core(t.hi, lo + t.lo), n);
 }
 
 static bool is_integer(double y)
