@@ -163,6 +163,80 @@ tb_status tb_bench_addnorm(tb_bench_job *j, const size_t *size, size_t what)
     return TB_OK;
 }
 
+/* --- elements, losses, tables -----------------------------------------------
+ */
+
+/* Which stream a pass of these is like: an array in and one out, or a gradient
+ * in beside the value. */
+static tb_status one_pass(tb_bench_job *j, const tb_op *op, tb_opcall *c,
+                          bool bwd, double arrays, size_t elements)
+{
+    TB_TRY(op_open(j, op, c));
+    add_pass(j, bwd ? tb_op_backward : tb_op_forward, op, c);
+    j->bytes = arrays * 4 * (double)elements;
+    j->stream = arrays > 2 ? TB_BENCH_2R1W : TB_BENCH_COPY;
+    return TB_OK;
+}
+
+/* an op of one stream */
+static tb_status rows_open(tb_bench_job *j, const tb_op *op, const size_t *size,
+                           bool bwd)
+{
+    tb_opcall c = {.batch = 1,
+                   .time = size[0],
+                   .nin = 1,
+                   .in_shape = {{TB_SHAPE_STREAM, size[1], 1}}};
+    return one_pass(j, op, &c, bwd, bwd ? 3 : 2, size[0] * size[1]);
+}
+
+tb_status tb_bench_gelu(tb_bench_job *j, const size_t *size, size_t what)
+{
+    return rows_open(j, &tb_op_gelu, size, what == BWD);
+}
+
+tb_status tb_bench_softmax(tb_bench_job *j, const size_t *size, size_t what)
+{
+    return rows_open(j, &tb_op_softmax, size, what == BWD);
+}
+
+/* n tokens out of `kinds` */
+static int32_t *tokens(tb_bench_job *j, size_t n, size_t kinds)
+{
+    tb_rng rng = tb_rng_make(1, "tokens");
+    int32_t *ids = tb_bench_memory(j, n, sizeof *ids);
+    for (size_t i = 0; ids && i < n; i++)
+        ids[i] = (int32_t)tb_rng_below(rng, i, kinds);
+    return ids;
+}
+
+/* Forward reads the logits; backward writes a gradient as well. */
+tb_status tb_bench_xent(tb_bench_job *j, const size_t *size, size_t what)
+{
+    tb_opcall c = {
+        .batch = 1,
+        .time = size[0],
+        .nin = 2,
+        .in_shape = {{TB_SHAPE_STREAM, size[1], 1}, {TB_SHAPE_TOKENS, 1, 1}}};
+    c.in[1] = tokens(j, size[0], size[1]);
+    return c.in[1] ? one_pass(j, &tb_op_xent, &c, what == BWD,
+                              what == BWD ? 2 : 1, size[0] * size[1])
+                   : TB_ERR_MEMORY;
+}
+
+/* Backward reads the rows of the table's gradient, too. */
+tb_status tb_bench_embed(tb_bench_job *j, const size_t *size, size_t what)
+{
+    tb_opcall c = {.batch = 1,
+                   .time = size[0],
+                   .nin = 2,
+                   .in_shape = {{TB_SHAPE_TOKENS, 1, 1},
+                                {TB_SHAPE_MATRIX, size[1], size[2]}}};
+    c.in[0] = tokens(j, size[0], size[2]);
+    return c.in[0] ? one_pass(j, &tb_op_embed, &c, what == BWD,
+                              what == BWD ? 3 : 2, size[0] * size[1])
+                   : TB_ERR_MEMORY;
+}
+
 /* --- attention --------------------------------------------------------------
  */
 

@@ -12,12 +12,15 @@ from tb_cli import alone, test  # noqa: E402
 
 TINY = ["norm:5x7:fwd", "norm:5x7:bwd", "norm:5x7:tan", "rmsnorm:5x7:fwd",
         "rmsnorm:5x7:bwd", "rmsnorm:5x7:tan", "addnorm:5x7:fwd",
+        "gelu:5x7:fwd", "gelu:5x7:bwd", "softmax:5x7:fwd", "softmax:5x7:bwd",
+        "xent:5x7:fwd", "xent:5x7:bwd", "embed:5x7x11:fwd", "embed:5x7x11:bwd",
         "gemm:3x5x7:f32", "gemm:3x5x7:f32-nt", "gemm:3x5x7:f32-tn",
         "gemm:3x5x7:f32-own", "gemm:3x5x7:f32-nt-own", "gemm:3x5x7:f32-tn-own",
         "attn:2x5x3x4:fwd", "attn:2x5x3x4:bwd",
         "attn:2x5x3x4:fwdbwd", "step:L1d8T4B2V5:f32", "norm:1x1:fwd",
         "step:L2d96T3B1V2:f32", "generate:L1d8T4V5:f32",
         "generate:L2d8T1V3:f32", "flow:L1d8T4B1:grad", "jacobian:d4T2:f32"]
+MEMORY = ("norm", "rmsnorm", "addnorm", "gelu", "softmax", "xent", "embed")
 STREAM = {"copy": "stream_gbps", "2r1w": "stream_2r1w_gbps",
           "2r2w": "stream_2r2w_gbps"}
 
@@ -37,7 +40,7 @@ def bench_every_kind(t):
     for c in out["cases"]:
         kind = c["case"].split(":")[0]
         t.ok(c["seconds"] >= c["best"] > 0 and c["noise"] >= 0, c)
-        t.eq("gbps" in c, "norm" in kind, c)
+        t.eq("gbps" in c, kind in MEMORY, c)
         t.eq("gflops" in c, kind in ("gemm", "attn", "step", "flow"), c)
         t.eq("executed_gflops" in c, kind == "attn", c)
         t.eq("tokens_per_s" in c, kind in ("step", "generate", "flow"), c)
@@ -63,6 +66,15 @@ def bench_counts(t):
     t.near(c[4]["gflops"] * c[4]["seconds"] * 1e9, 2 * 3 * 5 * 7, 1e-6)
     t.near(c[5]["tokens_per_s"] * c[5]["seconds"], 8, 1e-9)
     t.near(c[6]["tokens_per_s"] * c[6]["seconds"], 3, 1e-9)
+
+
+@test
+def bench_element_counts(t):
+    c = run(t, "gelu:5x7:fwd", "gelu:5x7:bwd", "softmax:5x7:bwd", "xent:5x7:fwd",
+            "xent:5x7:bwd", "embed:5x7x11:fwd", "embed:5x7x11:bwd")["cases"]
+    for case, floats in zip(c, (2 * 35, 3 * 35, 3 * 35, 35, 2 * 35, 2 * 35,
+                                3 * 35)):
+        t.near(case["gbps"] * case["seconds"] * 1e9, 4 * floats, 1e-6)
 
 
 @test
@@ -94,7 +106,7 @@ def bench_names(t):
     """Nothing is measured before every name is understood."""
     for name, said in (("nrom:4x8:fwd", "did you mean norm:4x8:fwd?"),
                        ("stp", "did you mean step:...?"),
-                       ("zzzzzz:1", "there are norm, rmsnorm, addnorm, gemm"),
+                       ("zzzzzz:1", "there are norm, rmsnorm, addnorm, gelu"),
                        ("norm:4x8:fw", "did you mean norm:4x8:fwd?"),
                        ("attn:1x2x3x4:fwdbw", "did you mean attn:1x2x3x4:fwdbwd?"),
                        ("gemm:1x2x3:zzzzz", "did you mean gemm:1x2x3:f32?"),
