@@ -4,6 +4,10 @@
 #ifndef TB_KERNELS_KERN_COMMON_H
 #define TB_KERNELS_KERN_COMMON_H
 
+#if defined(__x86_64__)
+#    include <immintrin.h>
+#endif
+
 #include "base/number.h"
 #include "base/trig_inline.h"
 #include "kernels/kern_tables.h"
@@ -36,18 +40,58 @@
 #    define TB_UNROLL8
 #endif
 
+/* gcc would rather load a vector again than keep it in a register. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__AVX512F__)
+#    define TB_ONCE(v) __asm__("" : "+v"(v))
+#else
+#    define TB_ONCE(v) ((void)(v))
+#endif
+
 enum { TB_LANES = 16 };
 
 typedef double tb_d8 __attribute__((vector_size(64)));
+
+/* 64 bytes past the caches, where the processor can: half the traffic of a
+ * store that first reads the line. `to` is 64-byte aligned. */
+TB_INLINE void tb_stream64(void *to, const void *from)
+{
+#if defined(__AVX512F__)
+    _mm512_stream_si512((__m512i *)to, _mm512_loadu_si512(from));
+#elif defined(__AVX2__)
+    for (int i = 0; i < 2; i++)
+        _mm256_stream_si256((__m256i *)to + i,
+                            _mm256_loadu_si256((const __m256i *)from + i));
+#elif defined(__SSE2__)
+    for (int i = 0; i < 4; i++)
+        _mm_stream_si128((__m128i *)to + i,
+                         _mm_loadu_si128((const __m128i *)from + i));
+#else
+    memcpy(to, from, 64);
+#endif
+}
+
+/* Orders what was streamed before what another thread is told. */
+TB_INLINE void tb_stream_end(void)
+{
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
+}
+
+/* 8 -> 4 -> 2 -> 1 */
+TB_INLINE double tree8(double *lane)
+{
+    for (int j = 0; j < 4; j++)
+        lane[j] += lane[j + 4];
+    return (lane[0] + lane[2]) + (lane[1] + lane[3]);
+}
 
 /* 16 -> 8 -> 4 -> 2 -> 1 */
 TB_INLINE double tree16(double *lane)
 {
     for (int j = 0; j < 8; j++)
         lane[j] += lane[j + 8];
-    for (int j = 0; j < 4; j++)
-        lane[j] += lane[j + 4];
-    return (lane[0] + lane[2]) + (lane[1] + lane[3]);
+    return tree8(lane);
 }
 
 /* 16 blocks of Philox 4x32-10 at once, block + j in column j: w[i][j] is what

@@ -1,40 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* LayerNorm and RMSNorm over REAL; see kern_template.h. Statistics are two
- * passes in double; elements are centred before they are scaled. */
-
-/* Eight elements, and the same in double: halves of the 16 lanes. */
-typedef REAL FN(v8) __attribute__((vector_size(8 * sizeof(REAL))));
-
-TB_INLINE FN(v8) FN(load8)(const REAL *x)
-{
-    FN(v8) v;
-    memcpy(&v, x, sizeof v);
-    return v;
-}
-
-/* A loop, because gcc splits __builtin_convertvector in two; unrolled, because
- * clang would otherwise keep both vectors in memory. */
-TB_INLINE tb_d8 FN(wide8)(FN(v8) x)
-{
-    tb_d8 y;
-    TB_UNROLL8
-    for (int j = 0; j < 8; j++)
-        y[j] = (double)x[j];
-    return y;
-}
-
-/* a b + c, see REAL_MUL_ADD */
-TB_INLINE tb_d8 FN(mul_add8)(tb_d8 a, tb_d8 b, tb_d8 c)
-{
-    TB_UNROLL8
-    for (int j = 0; j < 8; j++)
-        c[j] = REAL_MUL_ADD(a[j], b[j], c[j]);
-    return c;
-}
+/* LayerNorm and RMSNorm over REAL, of a row or of a sum of two; see
+ * kern_template.h. Elements are centred before they are scaled. */
 
 /* How to reach xhat = (x - mean) * rstd without leaving REAL: the mean is
  * split in two REALs (x - hi is exact where it cancels), and `pre`, a power of
- * two, keeps rstd and x - mean in range for rows near the ends of the type. */
+ * two, keeps rstd and x - mean in range for rows near the ends of the type.
+ * Floats whose mean is within the deviation do without `lo`: it would change
+ * xhat by less than half a unit in the last place of 1. */
 typedef struct FN(centre) {
     REAL pre, hi, lo, r;
     REAL rstd;
@@ -55,13 +27,20 @@ TB_INLINE FN(centre) FN(centre_of)(const double *stat)
         pre = PRE_SMALL;
     if (rstd > 1 / RSTD_SMALL)
         pre = 1 / PRE_SMALL;
+    bool near = REAL_BITS == 32 && __builtin_fabs(mean) * rstd <= 1;
     mean *= pre;
     REAL hi = (REAL)mean;
     return (FN(centre)){.pre = (REAL)pre,
                         .hi = hi,
-                        .lo = (REAL)(mean - (double)hi),
-                        .r = (REAL)(rstd / pre),
+                        .lo = near ? 0 : (REAL)(mean - (double)hi),
+                        .r = (REAL)(pre == 1 ? rstd : rstd / pre),
                         .rstd = (REAL)rstd};
+}
+
+/* Whether xhat is (x - hi) * r, which the fast loops count on. */
+TB_INLINE bool FN(centre_plain)(const FN(centre) * c)
+{
+    return c->pre == 1 && c->lo == 0;
 }
 
 TB_INLINE REAL FN(xhat)(FN(centre) c, REAL x)
@@ -105,10 +84,116 @@ static void FN(stat_two_pass)(const tb_k_norm *p, const REAL *x, double *stat)
 #endif
 }
 
-#if REAL_BITS == 32
-/* Sums of x and x^2 by lanes: whole 16s, then the rest. */
-TB_INLINE size_t moments_whole(const float *x, size_t d, double *l1, double *l2)
+/* --- what is normed: x, or a sum ------------------------------------------ */
+
+/* TAKE_SUM: both factors are 1. */
+typedef enum FN(take) { FN(TAKE_X), FN(TAKE_SUM), FN(TAKE_SCALED) } FN(take);
+
+typedef struct FN(source) {
+    const REAL *x, *r;
+    REAL cx, cr;
+} FN(source);
+
+TB_INLINE FN(pack) FN(take_pack)(const FN(source) * s, FN(take) how, size_t i)
 {
+    FN(pack) x = FN(load)(s->x + i);
+    if (how == FN(TAKE_X))
+        return x;
+    FN(pack) r = FN(load)(s->r + i);
+    return how == FN(TAKE_SUM) ? x + r : s->cx * x + s->cr * r;
+}
+
+TB_INLINE REAL FN(take_one)(const FN(source) * s, FN(take) how, size_t i)
+{
+    if (how == FN(TAKE_X))
+        return s->x[i];
+    return how == FN(TAKE_SUM) ? s->x[i] + s->r[i]
+                               : s->cx * s->x[i] + s->cr * s->r[i];
+}
+
+/* --- statistics ----------------------------------------------------------- */
+
+#if REAL_BITS == 32
+/* Sums of x and x^2 in 8 lanes. */
+typedef struct moments {
+    tb_d8 s, q;
+} moments;
+
+/* As many columns as are summed in float, 16 to a lane, before the lanes take
+ * them. */
+enum { MOMENTS = 128 };
+
+/* `keep`: what is summed goes there too, unless NULL. */
+TB_INLINE void moments_of_four(const source_f32 *s, take_f32 how, size_t i,
+                               float *keep, pack_f32 *sum, pack_f32 *square)
+{
+    pack_f32 v[4];
+    for (size_t j = 0; j < 4; j++) {
+        v[j] = take_pack_f32(s, how, i + 16 * j);
+        TB_ONCE(v[j]);
+        if (keep)
+            put_f32(keep + i + 16 * j, v[j], false);
+    }
+    *sum = (v[0] + v[1]) + (v[2] + v[3]);
+    *square = (v[0] * v[0] + v[1] * v[1]) + (v[2] * v[2] + v[3] * v[3]);
+}
+
+TB_INLINE void moments_add(moments *m, const source_f32 *s, take_f32 how,
+                           size_t i, float *keep)
+{
+    pack_f32 s0, s1, q0, q1;
+    moments_of_four(s, how, i, keep, &s0, &q0);
+    moments_of_four(s, how, i + MOMENTS / 2, keep, &s1, &q1);
+    m->s += wide8_f32(fold16(s0 + s1));
+    m->q += wide8_f32(fold16(q0 + q1));
+}
+
+/* The columns from i on that fill no block, one by one in double. */
+TB_INLINE void moments_rest(const source_f32 *s, take_f32 how, size_t i,
+                            size_t d, size_t lanes, double *l1, double *l2)
+{
+    for (size_t j = 0; i < d; i++, j = (j + 1) % lanes) {
+        double v = (double)take_one_f32(s, how, i);
+        l1[j] += v;
+        l2[j] = REAL_MUL_ADD(v, v, l2[j]);
+    }
+}
+
+/* mean and rstd from two sums; how far var can be trusted is the caller's */
+TB_INLINE double stat_of_sums(const tb_k_norm *p, double sum, double squares,
+                              double *stat)
+{
+    double d = (double)p->d, mean = p->kind == TB_NORM_LAYER ? sum / d : 0;
+    double var = squares / d - mean * mean;
+    stat[0] = mean;
+    stat[1] = 1 / __builtin_sqrt(var + p->eps);
+    return var;
+}
+
+/* False where the sums are not good enough. Sixteen terms at a time were added
+ * in float by a tree, so a sum is off by at most 5 * 2^-24 of the sum of its
+ * terms' sizes. A mean within the deviation is then right to 5 * 2^-23 of the
+ * deviation, and rstd to 10 * 2^-23 of itself, in the worst case; a hundredth
+ * of it is usual. */
+TB_INLINE bool moments_stat(const tb_k_norm *p, moments *m, const source_f32 *s,
+                            take_f32 how, double *stat)
+{
+    double l1[8], l2[8];
+    memcpy(l1, &m->s, sizeof l1);
+    memcpy(l2, &m->q, sizeof l2);
+    moments_rest(s, how, p->d - p->d % MOMENTS, p->d, 8, l1, l2);
+    double squares = tree8(l2);
+    double var = stat_of_sums(p, tree8(l1), squares, stat);
+    double mean_square = squares / (double)p->d;
+    /* within these no square of a float left its range */
+    return var > 0.5 * mean_square && mean_square > 0x1p-80 &&
+           mean_square < 0x1p120;
+}
+
+/* Sums of x and x^2 in double: whole 16s, then the rest. */
+static void sums_wide(const float *x, size_t d, double *l1, double *l2)
+{
+    const source_f32 source = {.x = x};
     tb_d8 s[2] = {{0}}, q[2] = {{0}};
     size_t i = 0;
     for (; i + TB_LANES <= d; i += TB_LANES)
@@ -119,17 +204,7 @@ TB_INLINE size_t moments_whole(const float *x, size_t d, double *l1, double *l2)
         }
     memcpy(l1, s, sizeof s);
     memcpy(l2, q, sizeof q);
-    return i;
-}
-
-static void moments_of(const float *x, size_t d, double *l1, double *l2)
-{
-    size_t i = moments_whole(x, d, l1, l2);
-    for (size_t j = 0; i + j < d; j++) {
-        double v = (double)x[i + j];
-        l1[j] += v;
-        l2[j] = REAL_MUL_ADD(v, v, l2[j]);
-    }
+    moments_rest(&source, TAKE_X_f32, i, d, TB_LANES, l1, l2);
 }
 
 /* One pass: var = E x^2 - (E x)^2, of exact squares. False where that
@@ -137,27 +212,38 @@ static void moments_of(const float *x, size_t d, double *l1, double *l2)
  * thousand times the deviation or more, and two passes have to do it. */
 static bool stat_one_pass(const tb_k_norm *p, const float *x, double *stat)
 {
-    double l1[TB_LANES], l2[TB_LANES], d = (double)p->d;
-    moments_of(x, p->d, l1, l2);
-    double mean = p->kind == TB_NORM_LAYER ? tree16(l1) / d : 0;
-    double square = tree16(l2) / d, var = square - mean * mean;
-    stat[0] = mean;
-    stat[1] = 1 / __builtin_sqrt(var + p->eps);
-    return var > 0x1p-20 * square;
+    double l1[TB_LANES], l2[TB_LANES];
+    sums_wide(x, p->d, l1, l2);
+    double squares = tree16(l2);
+    double var = stat_of_sums(p, tree16(l1), squares, stat);
+    return var > 0x1p-20 * (squares / (double)p->d);
+}
+
+static bool stat_by_blocks(const tb_k_norm *p, const float *x, double *stat)
+{
+    const source_f32 s = {.x = x};
+    moments m = {.s = {0}};
+    if (p->d < MOMENTS)
+        return false;
+    for (size_t i = 0; i + MOMENTS <= p->d; i += MOMENTS)
+        moments_add(&m, &s, TAKE_X_f32, i, NULL);
+    return moments_stat(p, &m, &s, TAKE_X_f32, stat);
 }
 #endif
 
 static void FN(norm_stat)(const tb_k_norm *p, const REAL *x, double *stat)
 {
 #if REAL_BITS == 32
-    if (stat_one_pass(p, x, stat))
+    if (stat_by_blocks(p, x, stat) || stat_one_pass(p, x, stat))
         return;
 #endif
     FN(stat_two_pass)(p, x, stat);
 }
 
-TB_INLINE void FN(norm_row)(FN(centre) c, size_t d, const REAL *x,
-                            const REAL *gain, const REAL *bias, REAL *y)
+/* --- row by row ----------------------------------------------------------- */
+
+TB_INLINE void FN(norm_loop)(FN(centre) c, size_t d, const REAL *x,
+                             const REAL *gain, const REAL *bias, REAL *y)
 {
     TB_IVDEP
     for (size_t i = 0; i < d; i++) {
@@ -170,283 +256,290 @@ TB_INLINE void FN(norm_row)(FN(centre) c, size_t d, const REAL *x,
     }
 }
 
-static void FN(norm_fwd)(const tb_k_norm *p, void *y_, double *stat)
+/* One loop per case: a test inside would stop the vectoriser. */
+static void FN(norm_row)(const tb_k_norm *p, const double *stat, const REAL *x,
+                         REAL *y)
 {
-    const REAL *x = p->x, *gain = p->gain, *bias = p->bias;
-    REAL *y = y_;
-    double local[2];
-    for (size_t r = 0; r < p->rows; r++, x += p->d, y += p->d) {
-        double *s = stat ? stat + 2 * r : local;
-        FN(norm_stat)(p, x, s);
-        FN(centre) c = FN(centre_of)(s), unit = c;
-        unit.pre = 1; /* a constant: one product less in the usual case */
-        /* one loop per case: a test inside would stop the vectoriser */
-        if (gain && bias && c.pre == 1)
-            FN(norm_row)(unit, p->d, x, gain, bias, y);
-        else if (gain && bias)
-            FN(norm_row)(c, p->d, x, gain, bias, y);
-        else if (gain)
-            FN(norm_row)(c, p->d, x, gain, NULL, y);
-        else if (bias)
-            FN(norm_row)(c, p->d, x, NULL, bias, y);
-        else
-            FN(norm_row)(c, p->d, x, NULL, NULL, y);
-    }
-}
-
-/* What backward and tangent subtract: mean(h) and mean(h xhat). */
-typedef struct FN(means) {
-    REAL h, h_lo, hx;
-} FN(means);
-
-TB_INLINE size_t FN(means_whole)(FN(centre) c, size_t d, const REAL *x,
-                                 const REAL *h, const REAL *gain, double *l1,
-                                 double *l2)
-{
-    tb_d8 s[2] = {{0}}, q[2] = {{0}};
-    size_t i = 0;
-    for (; i + TB_LANES <= d; i += TB_LANES)
-        for (size_t half = 0, at = i; half < 2; half++, at += 8) {
-            FN(v8) xhat = ((FN(load8)(x + at) * c.pre - c.hi) - c.lo) * c.r;
-            FN(v8) v = FN(load8)(h + at);
-            v = gain ? v * FN(load8)(gain + at) : v;
-            tb_d8 wide = FN(wide8)(v);
-            s[half] += wide;
-            q[half] = FN(mul_add8)(wide, FN(wide8)(xhat), q[half]);
-        }
-    memcpy(l1, s, sizeof s);
-    memcpy(l2, q, sizeof q);
-    return i;
-}
-
-TB_INLINE FN(means) FN(means_of)(tb_norm_kind kind, FN(centre) c, size_t d,
-                                 const REAL *x, const REAL *h, const REAL *gain)
-{
-    double l1[TB_LANES], l2[TB_LANES];
-    size_t i = FN(means_whole)(c, d, x, h, gain, l1, l2);
-    for (size_t j = 0; i + j < d; j++) {
-        REAL v = gain ? h[i + j] * gain[i + j] : h[i + j];
-        l1[j] += (double)v;
-        l2[j] = REAL_MUL_ADD((double)v, (double)FN(xhat)(c, x[i + j]), l2[j]);
-    }
-    double m1 = kind == TB_NORM_LAYER ? tree16(l1) / (double)d : 0;
-    double m2 = tree16(l2) / (double)d;
-    REAL hi = (REAL)m1;
-    return (FN(means)){
-        .h = hi, .h_lo = (REAL)(m1 - (double)hi), .hx = (REAL)m2};
-}
-
-/* rstd * (h - mean(h) - xhat * mean(h xhat)): the norm's Jacobian, which is
- * symmetric, applied to h */
-TB_INLINE REAL FN(project)(FN(centre) c, FN(means) m, REAL x, REAL h)
-{
-    return c.rstd * (((h - m.h) - m.h_lo) - FN(xhat)(c, x) * m.hx);
-}
-
-TB_INLINE void FN(norm_bwd_row)(tb_norm_kind kind, FN(centre) c, size_t d,
-                                const REAL *x, const REAL *gain, const REAL *gy,
-                                const REAL *base, REAL *gx)
-{
-    FN(means) m = FN(means_of)(kind, c, d, x, gy, gain);
-    TB_IVDEP
-    for (size_t i = 0; i < d; i++) {
-        REAL v = FN(project)(c, m, x[i], gain ? gy[i] * gain[i] : gy[i]);
-        gx[i] = base ? base[i] + v : v;
-    }
-}
-
-/* One loop per case, as in norm_fwd. */
-static void FN(norm_bwd_one)(const tb_k_norm *p, FN(centre) c, const REAL *x,
-                             const REAL *gy, const REAL *base, REAL *gx)
-{
-    if (p->gain && base)
-        FN(norm_bwd_row)(p->kind, c, p->d, x, p->gain, gy, base, gx);
-    else if (p->gain)
-        FN(norm_bwd_row)(p->kind, c, p->d, x, p->gain, gy, NULL, gx);
-    else if (base)
-        FN(norm_bwd_row)(p->kind, c, p->d, x, NULL, gy, base, gx);
+    const REAL *gain = p->gain, *bias = p->bias;
+    FN(centre) c = FN(centre_of)(stat), plain = c;
+    plain.pre = 1; /* constants: two operations less in the usual case */
+    plain.lo = 0;
+    if (gain && bias && FN(centre_plain)(&c))
+        FN(norm_loop)(plain, p->d, x, gain, bias, y);
+    else if (gain && bias)
+        FN(norm_loop)(c, p->d, x, gain, bias, y);
+    else if (gain)
+        FN(norm_loop)(c, p->d, x, gain, NULL, y);
+    else if (bias)
+        FN(norm_loop)(c, p->d, x, NULL, bias, y);
     else
-        FN(norm_bwd_row)(p->kind, c, p->d, x, NULL, gy, NULL, gx);
+        FN(norm_loop)(c, p->d, x, NULL, NULL, y);
 }
 
-/* ggain += gy xhat and gbias += gy, where they are given */
-TB_INLINE void FN(norm_cols)(FN(centre) c, size_t d, const REAL *x,
-                             const REAL *gy, double *ggain, double *gbias)
+static void FN(sum_row)(size_t d, const FN(source) * s, REAL *y)
 {
     TB_IVDEP
-    for (size_t i = 0; i < d; i++) {
-        double g = (double)gy[i];
-        if (ggain)
-            ggain[i] = REAL_MUL_ADD(g, (double)FN(xhat)(c, x[i]), ggain[i]);
-        if (gbias)
-            gbias[i] += g;
+    for (size_t i = 0; i < d; i++)
+        y[i] = FN(take_one)(s, FN(TAKE_SCALED), i); /* times 1 is exact */
+}
+
+#if REAL_BITS == 32
+/* --- rows in a pipeline --------------------------------------------------- */
+
+/* While row r is written a row further on is measured, block by block: loads,
+ * sums and stores of different rows overlap. A sum is stored as it is measured
+ * and read again, or, where it goes past the caches, made twice. */
+typedef struct pipe {
+    const tb_k_norm *p;
+    source_f32 s; /* of row 0 */
+    float *sum;   /* NULL: nothing is added */
+    float *y;
+} pipe;
+
+/* What is constant in one compiled copy of the pipeline. */
+typedef struct pipe_form {
+    take_f32 how;
+    bool biased, stream;
+} pipe_form;
+
+TB_INLINE bool pipe_keeps(pipe_form f)
+{
+    return f.how != TAKE_X_f32 && !f.stream;
+}
+
+TB_INLINE source_f32 pipe_source(const pipe *j, size_t row)
+{
+    source_f32 s = j->s;
+    s.x += row * j->p->d;
+    s.r = s.r ? s.r + row * j->p->d : NULL;
+    return s;
+}
+
+/* A row from when it is measured on, and how to take it. */
+TB_INLINE source_f32 pipe_again(const pipe *j, pipe_form f, size_t row)
+{
+    if (!pipe_keeps(f))
+        return pipe_source(j, row);
+    return (source_f32){.x = j->sum + row * j->p->d};
+}
+
+TB_INLINE take_f32 pipe_how_again(pipe_form f)
+{
+    return pipe_keeps(f) ? TAKE_X_f32 : f.how;
+}
+
+/* Columns [i, i + MOMENTS) of a row whose centre is plain. */
+TB_INLINE void pipe_write(const source_f32 *s, take_f32 how, centre_f32 c,
+                          const float *gain, const float *bias, bool stream,
+                          size_t i, float *sum, float *y)
+{
+    for (size_t to = i + MOMENTS; i < to; i += PACK_f32) {
+        pack_f32 v = take_pack_f32(s, how, i);
+        if (sum)
+            put_f32(sum + i, v, stream);
+        v = (v - c.hi) * c.r * load_f32(gain + i);
+        if (bias)
+            v += load_f32(bias + i);
+        put_f32(y + i, v, stream);
     }
 }
 
-static void FN(norm_bwd_cols)(FN(centre) c, size_t d, const REAL *x,
-                              const REAL *gy, double *ggain, double *gbias)
+/* The columns that fill no block. */
+TB_INLINE void pipe_write_rest(const source_f32 *s, take_f32 how, centre_f32 c,
+                               const float *gain, const float *bias, size_t d,
+                               float *sum, float *y)
 {
-    if (ggain && gbias)
-        FN(norm_cols)(c, d, x, gy, ggain, gbias);
-    else if (ggain)
-        FN(norm_cols)(c, d, x, gy, ggain, NULL);
-    else if (gbias)
-        FN(norm_cols)(c, d, x, gy, NULL, gbias);
-}
-
-/* A few rows at once read and write ggain and gbias once; every element gets
- * its terms in the order of the rows, as one by one. */
-enum { FN(GROUP) = 4 };
-
-typedef struct FN(bwd_row) {
-    FN(centre) c;
-    FN(means) m;
-    const REAL *x, *gy, *base; /* base: NULL in all rows of a group or none */
-    REAL *gx;
-} FN(bwd_row);
-
-/* Columns [at, at + 8); `one` lets the compiler drop the product with c.pre. */
-TB_INLINE void FN(group8)(const FN(bwd_row) * row, size_t rows, bool one,
-                          bool based, size_t at, const REAL *gain,
-                          double *ggain, double *gbias)
-{
-    FN(v8) scale = FN(load8)(gain + at);
-    tb_d8 lg, lb;
-    memcpy(&lg, ggain + at, sizeof lg);
-    memcpy(&lb, gbias + at, sizeof lb);
-    for (size_t r = 0; r < rows; r++) {
-        FN(centre) c = row[r].c;
-        FN(means) m = row[r].m;
-        FN(v8) x = FN(load8)(row[r].x + at), g = FN(load8)(row[r].gy + at);
-        FN(v8) xhat = (((one ? x : x * c.pre) - c.hi) - c.lo) * c.r;
-        FN(v8) gx = c.rstd * (((g * scale - m.h) - m.h_lo) - xhat * m.hx);
-        if (based)
-            gx = FN(load8)(row[r].base + at) + gx;
-        memcpy(row[r].gx + at, &gx, sizeof gx);
-        lg = FN(mul_add8)(FN(wide8)(g), FN(wide8)(xhat), lg);
-        lb += FN(wide8)(g);
-    }
-    memcpy(ggain + at, &lg, sizeof lg);
-    memcpy(gbias + at, &lb, sizeof lb);
-}
-
-/* The same of one column. */
-static void FN(group1)(const FN(bwd_row) * row, size_t rows, size_t at,
-                       const REAL *gain, double *ggain, double *gbias)
-{
-    for (size_t r = 0; r < rows; r++) {
-        const FN(bwd_row) *b = &row[r];
-        REAL g = b->gy[at], x = b->x[at];
-        REAL v = FN(project)(b->c, b->m, x, g * gain[at]);
-        b->gx[at] = b->base ? b->base[at] + v : v;
-        ggain[at] =
-            REAL_MUL_ADD((double)g, (double)FN(xhat)(b->c, x), ggain[at]);
-        gbias[at] += (double)g;
+    for (size_t i = d - d % MOMENTS; i < d; i++) {
+        float v = take_one_f32(s, how, i);
+        if (sum)
+            sum[i] = v;
+        v = (v - c.hi) * c.r * gain[i];
+        y[i] = bias ? v + bias[i] : v;
     }
 }
 
-TB_INLINE void FN(norm_bwd_group)(const FN(bwd_row) * row, size_t rows,
-                                  bool one, bool based, size_t d,
-                                  const REAL *gain, double *ggain,
-                                  double *gbias)
+TB_INLINE void pipe_keep_rest(const source_f32 *s, take_f32 how, size_t d,
+                              float *keep)
 {
-    size_t i = 0;
-    for (; i + 8 <= d; i += 8)
-        FN(group8)(row, rows, one, based, i, gain, ggain, gbias);
-    for (; i < d; i++)
-        FN(group1)(row, rows, i, gain, ggain, gbias);
+    for (size_t i = d - d % MOMENTS; keep && i < d; i++)
+        keep[i] = take_one_f32(s, how, i);
 }
 
-/* Rows [r, r + rows) with gradients for all of x, gain and bias. */
-static void FN(norm_bwd_all)(const tb_k_norm *p, const double *stat,
-                             const REAL *gy, const REAL *base, REAL *gx,
-                             size_t r, size_t rows, double *ggain,
-                             double *gbias)
+/* Row `row` out, row `next` in. */
+TB_INLINE void pipe_row(const pipe *j, pipe_form f, centre_f32 c, size_t row,
+                        size_t next, moments *m)
 {
-    const REAL *gain = p->gain;
-    FN(bwd_row) row[FN(GROUP)];
-    bool one = true;
-    for (size_t q = 0; q < rows; q++) {
-        size_t at = (r + q) * p->d;
-        FN(bwd_row) *b = &row[q];
-        *b = (FN(bwd_row)){.c = FN(centre_of)(stat + 2 * (r + q)),
-                           .x = (const REAL *)p->x + at,
-                           .gy = gy + at,
-                           .base = base ? base + at : NULL,
-                           .gx = gx + at};
-        b->m = FN(means_of)(p->kind, b->c, p->d, b->x, b->gy, gain);
-        one = one && b->c.pre == 1;
+    const size_t d = j->p->d;
+    const float *gain = j->p->gain, *bias = f.biased ? j->p->bias : NULL;
+    const source_f32 s = pipe_again(j, f, row), n = pipe_source(j, next);
+    const take_f32 how = pipe_how_again(f);
+    float *y = j->y + row * d, *keep = NULL, *sum = NULL;
+    if (pipe_keeps(f))
+        keep = j->sum + next * d;
+    else if (f.how != TAKE_X_f32)
+        sum = j->sum + row * d;
+    moments now = {.s = {0}};
+    for (size_t i = 0; i + MOMENTS <= d; i += MOMENTS) {
+        moments_add(&now, &n, f.how, i, keep);
+        pipe_write(&s, how, c, gain, bias, f.stream, i, sum, y);
     }
-    if (one && rows == FN(GROUP) && base)
-        FN(norm_bwd_group)
-    (row, FN(GROUP), true, true, p->d, gain, ggain, gbias);
-    else if (one && rows == FN(GROUP)) FN(norm_bwd_group)(
-        row, FN(GROUP), true, false, p->d, gain, ggain, gbias);
-    else FN(norm_bwd_group)(row, rows, false, base != NULL, p->d, gain, ggain,
-                            gbias);
+    pipe_keep_rest(&n, f.how, d, keep);
+    pipe_write_rest(&s, how, c, gain, bias, d, sum, y);
+    *m = now;
 }
 
-static void FN(norm_bwd)(const tb_k_norm *p, const double *stat,
-                         const void *gy_, const void *gbase, void *gx_,
-                         double *ggain, double *gbias)
+TB_INLINE void pipe_measure(const pipe *j, pipe_form f, size_t row, moments *m)
 {
-    const REAL *x = p->x, *gy = gy_, *base = gbase;
-    REAL *gx = gx_;
-    if (gx && p->gain && ggain && gbias) {
-        for (size_t r = 0; r < p->rows; r += FN(GROUP)) {
-            size_t left = p->rows - r;
-            FN(norm_bwd_all)
-            (p, stat, gy, base, gx, r, left < FN(GROUP) ? left : FN(GROUP),
-             ggain, gbias);
-        }
+    const size_t d = j->p->d;
+    const source_f32 s = pipe_source(j, row);
+    float *keep = pipe_keeps(f) ? j->sum + row * d : NULL;
+    *m = (moments){.s = {0}};
+    for (size_t i = 0; i + MOMENTS <= d; i += MOMENTS)
+        moments_add(m, &s, f.how, i, keep);
+    pipe_keep_rest(&s, f.how, d, keep);
+}
+
+/* A row on its way: `apart` if its sum is written and all else is to be done
+ * from there. */
+typedef struct pipe_state {
+    double stat[2];
+    bool apart;
+} pipe_state;
+
+TB_INLINE void pipe_finish(const pipe *j, pipe_form f, size_t row, moments *m,
+                           pipe_state *state)
+{
+    const source_f32 s = pipe_again(j, f, row);
+    const float *x = s.x;
+    state->apart = !moments_stat(j->p, m, &s, pipe_how_again(f), state->stat);
+    if (!state->apart)
         return;
+    if (pipe_how_again(f) != TAKE_X_f32) {
+        sum_row_f32(j->p->d, &s, j->sum + row * j->p->d);
+        x = j->sum + row * j->p->d;
     }
-    for (size_t r = 0; r < p->rows; r++) {
-        size_t at = r * p->d;
-        FN(centre) c = FN(centre_of)(stat + 2 * r);
-        if (gx)
-            FN(norm_bwd_one)
-        (p, c, x + at, gy + at, base ? base + at : NULL, gx + at);
-        FN(norm_bwd_cols)(c, p->d, x + at, gy + at, ggain, gbias);
+    if (!stat_one_pass(j->p, x, state->stat))
+        stat_two_pass_f32(j->p, x, state->stat);
+}
+
+/* A row with a mean far off, or near the ends of the type. */
+static void pipe_apart(const pipe *j, bool summed, size_t row,
+                       const pipe_state *state)
+{
+    const source_f32 s = pipe_source(j, row);
+    const size_t at = row * j->p->d;
+    if (j->sum && !summed)
+        sum_row_f32(j->p->d, &s, j->sum + at);
+    norm_row_f32(j->p, state->stat, j->sum ? j->sum + at : s.x, j->y + at);
+}
+
+/* Two rows ahead, so that nothing waits for a root and a division. The last
+ * two rows have none to measure. */
+TB_INLINE void pipe_run(const pipe *j, pipe_form f, double *stat)
+{
+    const size_t rows = j->p->rows;
+    pipe_state now, next = {.apart = false};
+    moments m;
+    pipe_measure(j, f, 0, &m);
+    pipe_finish(j, f, 0, &m, &now);
+    if (rows > 1)
+        pipe_measure(j, f, 1, &m);
+    for (size_t r = 0; r < rows; r++, now = next) {
+        centre_f32 c = centre_of_f32(now.stat);
+        if (stat)
+            memcpy(stat + 2 * r, now.stat, sizeof now.stat);
+        if (r + 1 < rows)
+            pipe_finish(j, f, r + 1, &m, &next);
+        bool fast = !now.apart && centre_plain_f32(&c);
+        if (fast && r + 2 < rows) {
+            pipe_row(j, f, c, r, r + 2, &m);
+            continue;
+        }
+        pipe_apart(j, now.apart || pipe_keeps(f), r, &now);
+        if (r + 2 < rows)
+            pipe_measure(j, f, r + 2, &m);
     }
 }
 
-/* ty = gain * J tx + tgain * xhat + tbias, each term where it is given */
-static void FN(norm_tan_row)(const tb_k_norm *p, FN(centre) c, const REAL *x,
-                             const REAL *tx, const REAL *tgain,
-                             const REAL *tbias, REAL *ty)
+#    define PIPE(name, take)                                                   \
+        static void name(const pipe *j, bool stream, double *stat)             \
+        {                                                                      \
+            if (j->p->bias && stream)                                          \
+                pipe_run(j, (pipe_form){take, true, true}, stat);              \
+            else if (j->p->bias)                                               \
+                pipe_run(j, (pipe_form){take, true, false}, stat);             \
+            else if (stream)                                                   \
+                pipe_run(j, (pipe_form){take, false, true}, stat);             \
+            else                                                               \
+                pipe_run(j, (pipe_form){take, false, false}, stat);            \
+        }
+PIPE(pipe_x, TAKE_X_f32)
+PIPE(pipe_sum, TAKE_SUM_f32)
+PIPE(pipe_scaled, TAKE_SCALED_f32)
+#    undef PIPE
+
+/* Whether a buffer may be streamed to, row by row. */
+TB_INLINE bool can_stream(const tb_k_norm *p, const void *y)
 {
-    const REAL *gain = p->gain;
-    size_t d = p->d;
-    if (tx) {
-        FN(means) m = FN(means_of)(p->kind, c, d, x, tx, NULL);
-        TB_IVDEP
-        for (size_t i = 0; i < d; i++)
-            ty[i] = FN(project)(c, m, x[i], tx[i]);
-        if (gain)
-            FN(mul)(d, ty, gain, ty);
-    } else {
-        memset(ty, 0, d * sizeof *ty);
-    }
-    TB_IVDEP
-    for (size_t i = 0; tgain && i < d; i++)
-        ty[i] += tgain[i] * FN(xhat)(c, x[i]);
-    if (tbias)
-        FN(add)(d, ty, tbias, ty);
+    return p->stream && p->d % PACK_f32 == 0 && (uintptr_t)y % 64 == 0;
 }
 
-static void FN(norm_tan)(const tb_k_norm *p, const double *stat,
-                         const void *tx_, const void *tgain, const void *tbias,
-                         void *ty_)
+/* False where rows are too short for it, or there is no gain. */
+static bool norm_by_pipe(const tb_k_norm *p, const source_f32 *s, float *sum,
+                         float *y, double *stat)
 {
-    const REAL *x = p->x, *tx = tx_;
-    REAL *ty = ty_;
-    for (size_t r = 0; r < p->rows; r++) {
-        size_t at = r * p->d;
-        FN(norm_tan_row)
-        (p, FN(centre_of)(stat + 2 * r), x + at, tx ? tx + at : NULL, tgain,
-         tbias, ty + at);
+    const pipe j = {p, *s, sum, y};
+    const bool stream = can_stream(p, y) && can_stream(p, sum);
+    if (p->d < MOMENTS || !p->gain || p->rows == 0)
+        return false;
+    if (!sum)
+        pipe_x(&j, stream, stat);
+    else if (s->cx == 1 && s->cr == 1)
+        pipe_sum(&j, stream, stat);
+    else
+        pipe_scaled(&j, stream, stat);
+    if (stream)
+        tb_stream_end();
+    return true;
+}
+#endif
+
+/* --- the two kernels ------------------------------------------------------ */
+
+static void FN(norm_rows)(const tb_k_norm *p, const FN(source) * from,
+                          REAL *sum, REAL *y, double *stat)
+{
+#if REAL_BITS == 32
+    if (norm_by_pipe(p, from, sum, y, stat))
+        return;
+#endif
+    FN(source) s = *from;
+    double local[2];
+    for (size_t r = 0; r < p->rows; r++, s.x += p->d, y += p->d) {
+        double *at = stat ? stat + 2 * r : local;
+        const REAL *x = s.x;
+        if (sum) {
+            FN(sum_row)(p->d, &s, sum);
+            x = sum;
+            sum += p->d;
+            s.r += p->d;
+        }
+        FN(norm_stat)(p, x, at);
+        FN(norm_row)(p, at, x, y);
     }
+}
+
+static void FN(norm_fwd)(const tb_k_norm *p, void *y, double *stat)
+{
+    const FN(source) s = {.x = p->x};
+    FN(norm_rows)(p, &s, NULL, y, stat);
+}
+
+static void FN(addnorm_fwd)(const tb_k_norm *p, const tb_k_sum *a, void *y,
+                            double *stat)
+{
+    const FN(source) s = {p->x, a->r, .cx = (REAL)a->cx, .cr = (REAL)a->cr};
+    FN(norm_rows)(p, &s, a->sum, y, stat);
 }
 
 #undef RSTD_SMALL

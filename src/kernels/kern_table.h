@@ -3,7 +3,9 @@
  * KERN_ISA, the name of the instruction set. */
 #include "kernels/kern_real.h"
 #include "kernels/kern_template.h"
+#include "kernels/kern_vec.h"
 #include "kernels/kern_norm.h"
+#include "kernels/kern_norm_bwd.h"
 #include "kernels/kern_rows.h"
 #if REAL_BITS == 32
 #    include "kernels/kern_bf16.h"
@@ -31,6 +33,7 @@ static const tb_kern FN(table) = {
     .col_sum = FN(col_sum),
     .col_dot = FN(col_dot),
     .norm_fwd = FN(norm_fwd),
+    .addnorm_fwd = FN(addnorm_fwd),
     .norm_bwd = FN(norm_bwd),
     .norm_tan = FN(norm_tan),
     .softmax_fwd = FN(softmax_fwd),

@@ -36,7 +36,16 @@ typedef struct tb_k_norm {
     const void *gain, *bias; /* [d] or NULL */
     size_t rows, d;
     double eps;
+    bool stream; /* y is larger than the caches and not read soon */
 } tb_k_norm;
+
+/** A sum that is normed as it is made: sum = cx x + cr r, x being the norm's;
+ * a factor of 1 is no product. */
+typedef struct tb_k_sum {
+    const void *r;
+    double cx, cr;
+    void *sum; /* [rows, d]; may be x or r */
+} tb_k_sum;
 
 /** One AdamW update over n elements (Loshchilov and Hutter 2019). */
 typedef struct tb_k_adamw {
@@ -122,6 +131,9 @@ typedef struct tb_kern {
 
     /* stat: f64 [rows,2] = mean, rstd; needed by bwd and tan */
     void (*norm_fwd)(const tb_k_norm *p, void *y, double *stat);
+    /* the bits of the sum's own kernels and norm_fwd, in one pass */
+    void (*addnorm_fwd)(const tb_k_norm *p, const tb_k_sum *a, void *y,
+                        double *stat);
     /* gx = gbase + term, not added to: gbase may be gx, NULL is zero and is not
      * read. gx may be NULL; ggain, gbias are f64 [d] or NULL, added to. */
     void (*norm_bwd)(const tb_k_norm *p, const double *stat, const void *gy,

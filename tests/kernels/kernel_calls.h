@@ -51,6 +51,17 @@ CALL(row_mul, k->row_mul(b->rows, b->d, b->x, b->v, b->y))
 CALL(col_sum, k->col_sum(b->rows, b->d, b->x, b->acc))
 CALL(col_dot, k->col_dot(b->rows, b->d, b->x, b->z, b->acc))
 CALL(norm_fwd, k->norm_fwd(&b->norm, b->y, b->rows_out))
+static void addnorm(const tb_kern *k, io *b, double cx, double cr, bool stream)
+{
+    const tb_k_sum sum = {.r = b->z, .cx = cx, .cr = cr, .sum = b->y2};
+    b->norm.stream = stream;
+    k->addnorm_fwd(&b->norm, &sum, b->y, b->rows_out);
+    b->norm.stream = false;
+}
+
+CALL(addnorm_fwd, addnorm(k, b, 1, 1, false))
+CALL(addnorm_fwd_scaled, addnorm(k, b, 0.7, -1.3, false))
+CALL(addnorm_fwd_streamed, addnorm(k, b, 1, 1, true))
 CALL(norm_bwd,
      k->norm_bwd(&b->norm, b->stat, b->z, b->y, b->y, b->acc, b->acc2))
 CALL(norm_bwd_written,
@@ -150,6 +161,9 @@ static const struct kernel_call {
     ROWS(col_sum, col_sum)
     ROWS(col_dot, col_dot)
     ROWS(norm_fwd, norm_fwd)
+    ROWS(addnorm_fwd, addnorm_fwd)
+    ROWS(addnorm_fwd, addnorm_fwd_scaled)
+    ROWS(addnorm_fwd, addnorm_fwd_streamed)
     ROWS(norm_bwd, norm_bwd)
     ROWS(norm_bwd, norm_bwd_written)
     ROWS(norm_bwd, norm_bwd_elsewhere)
