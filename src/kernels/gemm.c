@@ -297,17 +297,18 @@ typedef struct choice {
  *                          OpenBLAS  ours       OpenBLAS  ours
  *   8^3 to 64^3            1.1-2.2   1.0-1.3    1.1-6.7   0.8-2.0
  *   96^3 to 384^3          0.8-1.0   1.0-1.2    0.7-1.0   0.83-1.0
- *   1 to 64 rows           0.2-1.9   0.1-1.6    0.2-1.3   0.1-1.4
+ *   1 to 8 rows            0.2-1.9   0.5-1.5    0.2-1.3   0.1-1.4
+ *   16 to 64 rows          0.7-1.9   0.87-2.8   0.6-1.2   0.5-1.2
  *   128 rows               0.88-1.0  0.94-1.1   0.83-1.0  0.85-1.0
  *   layers, rows 256-4096  0.8-1.0   0.95-1.42  0.7-0.96  0.89-1.05
- * OpenBLAS has kernels that copy nothing, for A B^T up to 2^16. Few rows do not
- * pay for our copy of B, nor few columns for whole vectors. Else oneDNN loses
- * by its copy of a transposed B, most on two threads and where cols < k. Its
- * matmul primitive is within 3 % of the better of the two, but for 256 rows on
- * two threads (1.08 of ours): not used. */
+ * OpenBLAS has kernels that copy nothing, for A B^T up to 2^16; few columns do
+ * not pay for whole vectors of ours. oneDNN loses by its copy of a transposed
+ * B, most on two threads and where cols < k. Its matmul primitive is within 3 %
+ * of the better of the two, but for A B^T of 64 to 256 rows on two threads (1.1
+ * of ours): not used. */
 static const choice choices[] = {
-    {true, true, ANY, 128, 32, {run_own}},
     {true, false, 1 << 16, 0, 0, {tb_gemm_cblas, tb_gemm_dnnl, run_own}},
+    {true, true, ANY, 16, 32, {run_own}},
     {true, false, ANY, 0, 0, {tb_gemm_dnnl, tb_gemm_cblas, run_own}},
     {false, false, 64 * 64 * 64, 0, 0, {tb_gemm_cblas, tb_gemm_dnnl, run_own}},
     {false, true, ANY, 128, 32, {tb_gemm_dnnl, run_own}},

@@ -16,7 +16,7 @@
 #    define GEMM_NC_BYTES 1536
 #    define GEMM_MC_BYTES 384
 
-#    define GEMM_THIN 16 /* rows */
+#    define GEMM_THIN 64 /* rows */
 
 #    define REAL_BITS 32
 #    include "kernels/kern_real.h"

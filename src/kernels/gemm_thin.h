@@ -110,9 +110,16 @@ static void FN(thin_part)(const tb_gemm_args *g, tb_gemm_part p)
             FN(dot)(g, i, j);
 }
 
+/* Folding takes as long as some 8 values of k for each row. */
+static bool FN(is_thin)(const tb_gemm_args *g)
+{
+    return !g->ta && g->tb && g->m <= GEMM_THIN && g->k >= FN(VEC) &&
+           g->k >= 8 * g->m;
+}
+
 static void FN(gemm_any_part)(const tb_gemm_args *g, tb_gemm_part p)
 {
-    if (!g->ta && g->tb && g->m <= GEMM_THIN)
+    if (FN(is_thin)(g))
         FN(thin_part)(g, p);
     else
         FN(gemm_part)(g, p);

@@ -541,6 +541,28 @@ TB_TEST(exact_bf16_has_the_bits_of_ref)
     free(before);
 }
 
+/* with FMA too, by tiles and by scalar products of a few rows */
+TB_TEST(own_has_the_same_bits_for_any_threads)
+{
+    static const size_t sizes[][3] = {{290, 271, 300}, {51, 271, 420}};
+    static double want[BUF_MAX];
+    product p;
+    product_init(T, &p);
+    for (size_t s = 0; s < TB_LEN(sizes); s++)
+        for (int form = 0; form < 4; form++) {
+            product_fill(T, &p, TB_F32, form, sizes[s][0], sizes[s][1],
+                         sizes[s][2], 1);
+            for (int threads = 1; threads <= 5; threads++) {
+                tb_ctx_threads(T->ctx, threads);
+                product_reset(&p);
+                tb_gemm_own(T->ctx, &p.g);
+                if (threads == 1)
+                    memcpy(want, p.g.c, p.c_bytes);
+                TB_SAME(T, p.g.c, want, p.c_bytes);
+            }
+        }
+}
+
 /* one element, in the order the header promises */
 TB_TEST(ref_sums_k_in_blocks_of_256)
 {
