@@ -7,7 +7,8 @@
 #include <stddef.h>
 
 /** tb_platform_alloc - `bytes` (a multiple of 64, not 0) of uninitialised
- * memory, 64-byte aligned; NULL when there is none. */
+ * memory, 64-byte aligned, large blocks in huge pages where the system has
+ * them; NULL when there is none. */
 void *tb_platform_alloc(size_t bytes);
 void tb_platform_free(void *p);
 

@@ -175,6 +175,18 @@ static tb_status open_model(tb_trainer *t)
     return tb_quiet_init(t->model, &t->quiet);
 }
 
+/* Before any of it is asked for. */
+static void tell_memory(const tb_trainer *t)
+{
+    const double one =
+        (double)(t->model->nelements * tb_dtype_size(t->model->dtype));
+    tb_say(t->ctx, TB_LOG_INFO,
+           "memory %.0f MB: %.0f of weights, gradients and moments, %.0f of "
+           "what an update computes",
+           (4 * one + (double)t->memory) / 1e6, 4 * one / 1e6,
+           (double)t->memory / 1e6);
+}
+
 static tb_status open_buffers(tb_trainer *t)
 {
     tb_model *m = t->model;
@@ -182,6 +194,7 @@ static tb_status open_buffers(tb_trainer *t)
     size_t S = tb_feed_source_time(t->feed);
     const unsigned passes = TB_PASS_BWD | TB_PASS_ONCE;
     TB_TRY(tb_model_memory(m, batch, T, S ? S : T, passes, &t->memory));
+    tell_memory(t);
     TB_TRY(tb_model_init(m, t->spec.seed));
     TB_TRY(tb_model_bind_source(m, batch, T, S ? S : T, passes));
     TB_TRY(tb_rows_create(t->ctx, t->feed, batch, &t->rows));

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* A step allocates nothing: from the second one on every allocation would
+ * fail. */
+#include "model/model.h"
+#include "tb_test.h"
+#include "train/optimizer.h"
+
+enum { BATCH = 2, TIME = 20, VOCAB = 13, STEPS = 4 };
+
+static tb_status make(tb_test *T, const char *what, tb_block **b, tb_model **m)
+{
+    tb_settings s = TB_SETTINGS_UNSET;
+    s.depth = 2;
+    s.width = 32;
+    s.heads = 4;
+    s.vocab = VOCAB;
+    s.context = TIME;
+    s.dropout = 0.1;
+    TB_TRY(tb_block_load(T->ctx, what, b));
+    TB_TRY(tb_model_create(T->ctx, *b, &s, TB_F32, m));
+    TB_TRY(tb_model_init(*m, 1));
+    return tb_model_bind(*m, BATCH, TIME, TB_PASS_BWD | TB_PASS_ONCE);
+}
+
+static tb_status step(tb_model *m, tb_optimizer *o, size_t number)
+{
+    int32_t tokens[BATCH * TIME];
+    const tb_adam adam = {.beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .clip = 1};
+    tb_batch b = {
+        .tokens = tokens, .targets = tokens, .seed = 1, .step = number};
+    tb_update u;
+    double loss;
+    for (size_t i = 0; i < BATCH * TIME; i++)
+        tokens[i] = (int32_t)((i * number) % VOCAB);
+    tb_model_step(m, number);
+    TB_TRY(tb_model_forward(m, &b, &loss));
+    TB_TRY(tb_model_gradients(m, &b, o->grads));
+    TB_TRY(tb_optimizer_step(o, &adam, number, 1e-3, &u));
+    tb_model_after(m);
+    return tb_model_update(m, &b);
+}
+
+static void steady(tb_test *T, const char *what)
+{
+    tb_block *b = NULL;
+    tb_model *m = NULL;
+    tb_optimizer *o = NULL;
+    TB_OKAY(T, make(T, what, &b, &m));
+    TB_OKAY(T, tb_optimizer_create(T->ctx, TB_F32, m->views, m->nviews,
+                                   m->nelements, m->params, &o));
+    TB_OKAY(T, step(m, o, 1));
+    tb_ctx_fail_alloc_at(T->ctx, 1);
+    for (size_t i = 2; i <= STEPS; i++)
+        if (step(m, o, i) != TB_OK)
+            tb_test_fail(T, __FILE__, __LINE__, "%s, step %zu: %s", what, i,
+                         tb_error(T->ctx));
+    void *p = tb_alloc(T->ctx, 1, 1); /* the first to ask */
+    TB_CHECK(T, !p);
+    tb_ctx_fail_alloc_at(T->ctx, 0);
+    tb_optimizer_destroy(o);
+    tb_model_destroy(m);
+    tb_block_destroy(T->ctx, b);
+}
+
+TB_TEST(no_step_allocates)
+{
+    for (size_t i = 0; i < tb_builtin_count(); i++)
+        steady(T, tb_builtin_name(i));
+}
