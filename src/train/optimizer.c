@@ -200,13 +200,13 @@ static void update_block(const tb_optimizer *o, const tb_k_adamw *a, size_t i,
 {
     _Alignas(64) double old[BLOCK];
     size_t bytes = a->n * tb_dtype_size(o->k->dtype);
-    void *w = at(o, o->params, i), *g = at(o, o->grads, i);
+    void *w = at(o, o->params, i);
+    const void *g = at(o, o->grads, i);
     memcpy(old, w, bytes);
     o->k->adamw(a, w, g, at(o, o->m, i), at(o, o->v, i));
     o->k->sub(a->n, w, old, old);
     length_add(update, o->k->norm2(a->n, old));
     length_add(weight, o->k->norm2(a->n, w));
-    memset(g, 0, bytes);
 }
 
 static void update_piece(void *arg, size_t i)

@@ -58,8 +58,8 @@ tb_status tb_optimizer_create(tb_ctx *ctx, tb_dtype dtype, const tb_view *views,
 void tb_optimizer_destroy(tb_optimizer *o); /* NULL is fine */
 
 /**
- * tb_optimizer_step - update t (from 1) of params by o->grads, which are zero
- * afterwards. TB_ERR_NONFINITE and no change at all, except for out->bad and
+ * tb_optimizer_step - update t (from 1) of params by o->grads, which stay as
+ * they are. TB_ERR_NONFINITE and no change at all, except for out->bad and
  * out->grad_norm, if a gradient is not finite or its square overflows the
  * second moment; the same with the weights changed if one of them is no longer
  * finite (out->weight_norm is not finite then).
