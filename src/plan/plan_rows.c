@@ -99,8 +99,9 @@ void tb_pending_add(tb_pending *q, const tb_op *op, tb_rows_fn rows,
     tb_rowcall *r = &q->calls[q->n++];
     *r = (tb_rowcall){.op = op, .rows = rows, .back = q->back, .c = *c};
     q->rows = tb_op_row_count(c);
-    r->c.scratch = (char *)c->scratch + q->used;
-    if (!q->r->plan->passes) /* behind the scratch of its call */
+    if (scratch)
+        r->c.scratch = (char *)c->scratch + q->used;
+    if (scratch && !q->r->plan->passes) /* saved stands behind it */
         r->c.saved = (char *)c->saved + q->used;
     q->used += scratch;
 }
