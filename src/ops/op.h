@@ -176,6 +176,8 @@ typedef struct tb_op {
                   0: it is the same wherever */
     double (*flops)(const tb_opcall *c);   /* forward; NULL: element-wise */
     tb_reach (*reach)(const double *attr); /* NULL: TB_REACH_TOKEN */
+    unsigned own; /* of an op that reaches further: inputs of which a row of its
+                     value reads its own only (queries) */
     tb_work work;
 } tb_op;
 

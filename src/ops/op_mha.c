@@ -372,5 +372,6 @@ const tb_op tb_op_mha = {
     .check = check,
     .flops = flops,
     .reach = reach,
+    .own = TB_NEED_IN(0),
     .work = TB_WORK_ATTENTION,
 };

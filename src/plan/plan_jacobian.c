@@ -6,13 +6,15 @@
  * tokens meet (attention) its gradient is zero at all other tokens, so those of
  * one channel share a copy there: a token's row is that of its own cotangent.
  * Such a gradient is called narrow, [channels, B, T, width]; below attention it
- * is wide, [channels, T, B, T, width]. */
+ * is wide, [channels, T, B, T, width], but for the queries: each belongs to one
+ * token of the value. */
 #include "plan/plan_parts.h"
 
 /** The gradient of one node, and where it stands in the room of a chunk. */
 typedef struct form {
     bool wanted; /* something wanted lies behind */
     bool narrow, wide;
+    bool split; /* narrow came; wide to the inputs where tokens meet */
     size_t one; /* elements of the value */
     size_t narrow_at, wide_at;
 } form;
@@ -98,6 +100,13 @@ static void mark_wanted(job *w)
     }
 }
 
+static bool gives_wide(const job *w, int node, int i)
+{
+    const form *f = &w->forms[node];
+    bool own = (w->p->graph->nodes[node].op->own & TB_NEED_IN(i)) != 0;
+    return f->wide && !(f->split && own);
+}
+
 static void mark_forms(job *w)
 {
     const tb_graph *g = w->p->graph;
@@ -107,11 +116,13 @@ static void mark_forms(job *w)
         form *f = &w->forms[n];
         bool meet = reach_of(w->r, n) == TB_REACH_SEQUENCE;
         f->narrow = f->narrow && f->wanted;
-        f->wide = f->wide || (f->narrow && meet);
+        f->split = f->narrow && meet && !f->wide;
+        f->wide = f->wide || f->split;
         for (int i = 0; i < g->nodes[n].nin; i++)
             if (gives_back(w, n, i)) {
-                w->forms[g->nodes[n].in[i]].wide |= f->wide;
-                w->forms[g->nodes[n].in[i]].narrow |= f->narrow && !f->wide;
+                form *in = &w->forms[g->nodes[n].in[i]];
+                in->wide = in->wide || gives_wide(w, n, i);
+                in->narrow = in->narrow || (f->narrow && !gives_wide(w, n, i));
             }
     }
 }
@@ -127,7 +138,8 @@ static bool grow(size_t *total, size_t n, size_t size, size_t *at)
            tb_add(*total, bytes / 64 * 64, total);
 }
 
-/* Copies of the batch that a node's call has in a chunk of n channels. */
+/* Copies of the batch that a node's largest call has in a chunk of n channels.
+ */
 static size_t copies(const job *w, const form *f, size_t n)
 {
     return f->wide ? n * w->time : n;
@@ -307,36 +319,41 @@ static void open_wide(const chunk *k, int node)
     *open_of(k, node) = true;
 }
 
-static void hand_back(const chunk *k, int node, tb_opcall *c)
+/* One call for all inputs that it gives back wide, or all narrow. */
+static void hand_back(const chunk *k, int node, bool wide)
 {
     const job *w = k->w;
     const tb_node *n = &w->p->graph->nodes[node];
-    bool wide = w->forms[node].wide;
-    c->gout = wide ? wide_of(k, node) : narrow_of(k, node);
+    tb_opcall c;
+    bool any = false;
+    prepare(k, node, wide ? k->n * w->time : k->n, &c);
+    c.gout = wide ? wide_of(k, node) : narrow_of(k, node);
     for (int i = 0; i < n->nin; i++) {
-        if (!gives_back(w, node, i))
+        if (!gives_back(w, node, i) || gives_wide(w, node, i) != wide)
             continue;
         if (wide)
             open_wide(k, n->in[i]);
-        c->gbase[i] = c->gin[i] =
+        c.gbase[i] = c.gin[i] =
             wide ? wide_of(k, n->in[i]) : narrow_of(k, n->in[i]);
+        any = true;
     }
-    tb_op_backward(n->op, c);
+    if (any)
+        tb_op_backward(n->op, &c);
     for (int i = 0; i < n->nin && !wide; i++)
-        if (gives_back(w, node, i) && *open_of(k, n->in[i]))
+        if (c.gin[i] && *open_of(k, n->in[i]))
             widen(k, n->in[i]);
 }
 
 static void back_node(const chunk *k, int node)
 {
     const form *f = &k->w->forms[node];
-    tb_opcall c;
+    bool leaf = tb_plan_leaf(k->w->p, node);
+    if (!leaf && (f->split || !f->wide))
+        hand_back(k, node, false);
     if (f->wide)
         open_wide(k, node);
-    if (tb_plan_leaf(k->w->p, node))
-        return;
-    prepare(k, node, copies(k->w, f, k->n), &c);
-    hand_back(k, node, &c);
+    if (!leaf && f->wide)
+        hand_back(k, node, true);
 }
 
 /* --- chunks ----------------------------------------------------------------
