@@ -104,6 +104,8 @@ static void machine_json(tb_json *j, const tb_bench_machine *m)
     tb_json_string(j, "cpu", m->cpu);
     tb_json_string(j, "isa", m->isa);
     tb_json_string(j, "gemm", m->gemm);
+    if (*m->gemm_bf16)
+        tb_json_string(j, "gemm_bf16", m->gemm_bf16);
     tb_json_int(j, "threads", m->threads);
     for (size_t i = 0; i < TB_BENCH_STREAMS; i++)
         tb_json_number(j, stream_keys[i], m->stream_gbps[i]);
@@ -201,12 +203,15 @@ static tb_status table(tb_ctx *ctx, const bench *b, cell *text,
 static void print_machine(const tb_bench_machine *m)
 {
     printf("%s, %d thread%s, kernels %s, products %s\n"
+           "%s%s%s"
            "streams %.1f (copy), %.1f (2 read, 1 written), %.1f GB/s (2, 2); "
            "product %.0f, peak %.0f GFLOP/s; %zu round%s\n\n",
            m->cpu, m->threads, m->threads == 1 ? "" : "s", m->isa, m->gemm,
-           m->stream_gbps[TB_BENCH_COPY], m->stream_gbps[TB_BENCH_2R1W],
-           m->stream_gbps[TB_BENCH_2R2W], m->gemm_gflops, m->peak_gflops,
-           m->rounds, m->rounds == 1 ? "" : "s");
+           *m->gemm_bf16 ? "bf16 products " : "", m->gemm_bf16,
+           *m->gemm_bf16 ? "\n" : "", m->stream_gbps[TB_BENCH_COPY],
+           m->stream_gbps[TB_BENCH_2R1W], m->stream_gbps[TB_BENCH_2R2W],
+           m->gemm_gflops, m->peak_gflops, m->rounds,
+           m->rounds == 1 ? "" : "s");
 }
 
 static int as_text(tb_ctx *ctx, const bench *b)

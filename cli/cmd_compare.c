@@ -36,7 +36,7 @@ typedef struct compare_options {
     double minutes;
     const char *report;
     bool json, ascii, exact, one_warmup;
-    int schedule;
+    int schedule, dtype;
 } compare_options;
 
 /* --- runs --------------------------------------------------------------------
@@ -236,7 +236,7 @@ static tb_status first_window(comparison *c, tb_flow_spec *spec, int32_t **ids)
 static tb_status measure_flows(comparison *c, uint64_t seed)
 {
     tb_flow_spec spec = {
-        .settings = c->spec.settings, .seed = seed, .dtype = c->spec.dtype};
+        .settings = c->spec.settings, .seed = seed, .dtype = TB_F32};
     int32_t *ids = NULL;
     tb_status s = first_window(c, &spec, &ids);
     c->nflows = c->ndepths * c->nblocks;
@@ -386,14 +386,15 @@ int cmd_compare(tb_ctx *ctx, int argc, char **argv)
                          .seed = 1,
                          .warmup = SIZE_MAX,
                          .report = "report.html",
-                         .schedule = -1};
+                         .schedule = -1,
+                         .dtype = -1};
     static const size_t default_depths[] = {12, 24};
     char *command = join(argc, argv);
     const opt opts[] = {
         {"text", OPT_TEXT, &c.spec.text, "FILE", "plain or gzip", 0, 0},
         {"depth", OPT_SIZES, &o.depths, "N,N,...",
          "blocks in the stack (default 12,24)", 0, 0},
-        TRAIN_OPTS(c.spec, o.schedule, "64", "64", "8"),
+        TRAIN_OPTS(c.spec, o.schedule, o.dtype, "64", "64", "8"),
         {"steps", OPT_SIZE, &c.spec.steps, "n", "updates (default 500)", 0, 0},
         {"minutes", OPT_REAL, &o.minutes, "m",
          "choose the updates for this much training", 0, 0},
@@ -428,6 +429,7 @@ int cmd_compare(tb_ctx *ctx, int argc, char **argv)
         c.depths = o.depths.count ? o.depths.items : default_depths;
         c.ndepths = o.depths.count ? o.depths.count : 2;
         c.spec.schedule = schedule_of(o.schedule);
+        c.spec.dtype = dtype_of(o.dtype);
         compare_defaults(&c);
         o.one_warmup |= o.warmup == 0; /* the second run would be the same */
         signal(SIGPIPE, SIG_IGN);      /* the report is written in any case */

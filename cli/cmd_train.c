@@ -49,6 +49,12 @@ tb_schedule schedule_of(int choice)
     return choice < 0 ? TB_SCHEDULE_UNSET : kinds[choice];
 }
 
+tb_dtype dtype_of(int choice)
+{
+    static const tb_dtype kinds[] = {TB_F32, TB_BF16};
+    return choice < 0 ? TB_DTYPE_UNSET : kinds[choice];
+}
+
 void step_text(const tb_train_step *s, char out[STEP_TEXT])
 {
     char loss[TB_SHOW_CHARS], val[TB_SHOW_CHARS], rate[TB_SHOW_CHARS];
@@ -278,7 +284,7 @@ int cmd_train(tb_ctx *ctx, int argc, char **argv)
 {
     tb_train_spec t = TB_TRAIN_UNSET;
     printer p = {.ctx = ctx};
-    int schedule = -1, task = -1;
+    int schedule = -1, task = -1, dtype = -1;
     bool exact = false;
     const opt opts[] = {
         {"text", OPT_TEXT, &t.text, "FILE", "plain or gzip; - is stdin", 0, 0},
@@ -294,7 +300,7 @@ int cmd_train(tb_ctx *ctx, int argc, char **argv)
          "lm|mlm|classify|translate", 0},
         {"depth", OPT_SIZE, &t.settings.depth, "N",
          "blocks in the stack (default 6)", 0, 0},
-        TRAIN_OPTS(t, schedule, "128", "128", "16"),
+        TRAIN_OPTS(t, schedule, dtype, "128", "128", "16"),
         {"steps", OPT_SIZE, &t.steps, "n", "updates (default 2000)", 0, 0},
         {"warmup", OPT_COUNT, &t.warmup, "n",
          "updates of rising learning rate (default 100)", 0, 0},
@@ -323,6 +329,7 @@ int cmd_train(tb_ctx *ctx, int argc, char **argv)
     if (s != TB_OK)
         return die(ctx, s);
     t.schedule = schedule_of(schedule);
+    t.dtype = dtype_of(dtype);
     t.task = (tb_task)(task + 1); /* -1: unset */
     signal(SIGPIPE, SIG_IGN);     /* line_out stops the run and saves it */
     tb_ctx_exact(ctx, exact);

@@ -104,6 +104,7 @@ static void run_json(const comparison *c, const compare_run *r, tb_json *j)
     tb_json_int(j, "warmup", (int64_t)r->warmup);
     tb_json_int(j, "steps", (int64_t)r->steps);
     tb_json_number(j, "lr", c->spec.lr < 0 ? 1e-3 : c->spec.lr);
+    tb_json_string(j, "dtype", c->spec.dtype == TB_BF16 ? "bf16" : "f32");
     tb_json_int(j, "parameters", (int64_t)r->result.parameters);
     tb_json_number(j, "loss", r->result.loss);
     tb_json_number(j, "val_loss", r->result.val_loss);
@@ -251,6 +252,7 @@ static void settings(const comparison *c, tb_report *r)
         {"schedule",
          tb_schedule_name(t->schedule == TB_SCHEDULE_UNSET ? TB_SCHEDULE_COSINE
                                                            : t->schedule)},
+        {"products with weights", t->dtype == TB_BF16 ? "bf16" : "f32"},
     };
     tb_report_settings(r, rows, sizeof rows / sizeof rows[0]);
 }

@@ -6,9 +6,9 @@
 #include "cli.h"
 #include "tollbooth/train.h"
 
-/* t is a tb_train_spec, schedule an int: index into the choices; D, T, B are
- * the command's default width, context and batch as text. */
-#define TRAIN_OPTS(t, schedule, D, T, B)                                        \
+/* t is a tb_train_spec, schedule and dtype are ints: indices into the choices;
+ * D, T, B are the command's default width, context and batch as text. */
+#define TRAIN_OPTS(t, schedule, dtype, D, T, B)                                 \
     SETTINGS_OPTS((t).settings, D),                                             \
         {"context",                                                             \
          OPT_SIZE,                                                              \
@@ -27,6 +27,14 @@
          NULL,                                                                  \
          "after the warm-up (default cosine)",                                  \
          "constant|cosine|invsqrt",                                             \
+         0},                                                                    \
+        {"dtype",                                                               \
+         OPT_CHOICE,                                                            \
+         &(dtype),                                                              \
+         NULL,                                                                  \
+         "bf16: operands of products with weights are rounded to it (default "  \
+         "f32)",                                                                \
+         "f32|bf16",                                                            \
          0},                                                                    \
         {"weight-decay",                                                        \
          OPT_REAL,                                                              \
@@ -61,8 +69,9 @@
             "char or byte (default char)", 0, 0                                 \
     }
 
-/** schedule_of - the enum for the option's index, -1: unset. */
+/** schedule_of, dtype_of - the enum for the option's index, -1: unset. */
 tb_schedule schedule_of(int choice);
+tb_dtype dtype_of(int choice);
 
 enum { STEP_TEXT = 3 * TB_SHOW_CHARS + 64 };
 

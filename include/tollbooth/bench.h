@@ -24,9 +24,11 @@ typedef enum tb_bench_stream {
 
 /** The measures that cases are held against; medians, as theirs are. */
 typedef struct tb_bench_machine {
-    char cpu[TB_BENCH_CPU];  /* as the system names it, or "unknown" */
-    char gemm[TB_BENCH_CPU]; /* library of the matrix products */
-    const char *isa;         /* of our kernels */
+    char cpu[TB_BENCH_CPU];       /* as the system names it, or "unknown" */
+    char gemm[TB_BENCH_CPU];      /* library of the matrix products */
+    char gemm_bf16[TB_BENCH_CPU]; /* what products in bf16 run on; empty where
+                                     no case has any */
+    const char *isa;              /* of our kernels */
     int threads;
     double stream_gbps[TB_BENCH_STREAMS]; /* bytes read and written */
     double gemm_gflops;                   /* float product 1024 x 1024 x 1024 */

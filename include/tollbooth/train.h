@@ -58,7 +58,9 @@ typedef struct tb_train_spec {
     size_t val_windows;     /* validation windows each time [32]; 0 unset */
     size_t save_every;      /* updates [500]; 0 unset */
     uint64_t seed;          /* [1]; TB_SEED_UNSET */
-    tb_dtype dtype;         /* TB_F32; a resumed run keeps its own */
+    tb_dtype dtype;         /* [TB_F32]; TB_BF16: products with weights round
+                               their operands, in training and wherever the
+                               result is used; TB_DTYPE_UNSET */
     const char *tokenizer;  /* "char" or "byte" [char] */
     const char *text;       /* file name; NULL with resume: the recorded one */
     const char *source, *target; /* of translate, in place of the text: files
@@ -73,7 +75,7 @@ typedef struct tb_train_spec {
         .settings = TB_SETTINGS_UNSET, .lr = -1, .warmup = SIZE_MAX,           \
         .beta1 = -1, .beta2 = -1, .adam_eps = -1, .weight_decay = -1,          \
         .clip = -1, .label_smoothing = -1, .val_fraction = -1,                 \
-        .seed = TB_SEED_UNSET                                                  \
+        .seed = TB_SEED_UNSET, .dtype = TB_DTYPE_UNSET                         \
     }
 
 /* --- what a run reports --------------------------------------------------- */

@@ -59,7 +59,7 @@ static tb_status make_plan(tb_model *m, tb_bound *b, const tb_part *p,
         .batch = b->batch,
         .time = b->time[p->time],
         .input_time = times,
-        .dtype = m->dtype,
+        .dtype = m->products,
         .passes = p->side == TB_SIDE_ENCODER && b->growing ? 0 : b->passes,
         .name = part_name(p->role)};
     return times ? tb_plan_create(m->ctx, &spec, out) : TB_ERR_MEMORY;

@@ -175,7 +175,8 @@ static tb_status create(tb_ctx *ctx, const tb_block *b,
         return TB_ERR_MEMORY;
     m->ctx = ctx;
     m->block = b;
-    m->dtype = dtype;
+    m->dtype = dtype == TB_BF16 ? TB_F32 : dtype;
+    m->products = dtype;
     m->outline = outline;
     tb_arena_init(&m->arena, ctx);
     tb_status s = build(m, given);

@@ -44,7 +44,8 @@ typedef struct tb_model {
     tb_arena arena;
     const tb_block *block; /* borrowed */
     tb_sizes sizes;        /* its strings are the model's own */
-    tb_dtype dtype;
+    tb_dtype dtype;        /* of values and weights: TB_F32 or TB_F64 */
+    tb_dtype products;     /* of products with weights: that, or TB_BF16 */
     size_t nviews;
     tb_view *views;
     bool outline;       /* the first layer of each section stands for all */

@@ -35,6 +35,7 @@ size_t tb_shape_count(tb_shape s, size_t batch, size_t time);
 typedef struct tb_opcall {
     tb_ctx *ctx;
     const tb_kern *k;
+    bool bf16;                    /* products round their operands */
     size_t batch, time;           /* of the output */
     size_t in_time[TB_OP_INPUTS]; /* of each input; 0: `time` */
     int nin;
@@ -122,6 +123,7 @@ typedef struct tb_op {
     unsigned data;  /* inputs that are given, not differentiated: masks and
                        running statistics. No gradient, no tangent */
     unsigned state; /* of those: running statistics, see `update` */
+    bool rounds;    /* its products may round their operands to bf16 */
     bool alias; /* fwd is the identity on in[0]: out may share its storage */
     bool approximate; /* in some mode bwd is not the derivative of fwd: the
                          paper's rule, stated in the op's file */

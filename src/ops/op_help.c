@@ -199,6 +199,7 @@ void tb_op_product(const tb_opcall *c, tb_op_form form, size_t m, size_t n,
     if (m == 0 || n == 0 || (k == 0 && add))
         return;
     const tb_gemm_args g = {.dtype = c->k->dtype,
+                            .bf16 = c->bf16,
                             .ta = form == TB_OP_TN,
                             .tb = form == TB_OP_NT,
                             .m = m,

@@ -115,6 +115,7 @@ const tb_op tb_op_linear = {
     .lane = TB_LANE_CUT,
     .jac = TB_JAC_WEIGHT,
     .needs = TB_NEED_IN(0) | TB_NEED_IN(1),
+    .rounds = true,
     .shape = shape,
     .fwd = fwd,
     .bwd = bwd,

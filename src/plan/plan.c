@@ -139,6 +139,7 @@ static tb_status describe(tb_ctx *ctx, const tb_plan_spec *spec, tb_plan *p,
     TB_TRY(check_inputs(ctx, p, node));
     s->call = (tb_opcall){.ctx = ctx,
                           .k = tb_kern_get(ctx, spec->dtype),
+                          .bf16 = spec->dtype == TB_BF16 && n->op->rounds,
                           .batch = spec->batch,
                           .time = spec->time,
                           .nin = n->nin,

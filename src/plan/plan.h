@@ -23,7 +23,7 @@ typedef struct tb_plan_spec {
     size_t batch, time;
     const size_t *input_time; /* per graph input (a memory has its own); NULL,
                                  or 0: time */
-    tb_dtype dtype;
+    tb_dtype dtype;   /* TB_BF16: floats, products with weights rounded */
     unsigned passes;  /* KEEP: every value stays readable after forward */
     const char *name; /* for messages: "layer", "stem", "eval" */
 } tb_plan_spec;

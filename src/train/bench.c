@@ -172,6 +172,15 @@ static void give(const bench *b, tb_bench_machine *m, tb_bench_result *out)
     }
 }
 
+/* The library of products in bf16 is not opened for its name alone. */
+static void name_bf16(tb_ctx *ctx, const tb_bench *spec, tb_bench_machine *m)
+{
+    for (size_t i = 0; i < spec->n; i++)
+        if (strstr(spec->names[i], ":bf16"))
+            tb_format(m->gemm_bf16, sizeof m->gemm_bf16, "%s",
+                      tb_gemm_name(ctx, TB_BF16));
+}
+
 tb_status tb_bench_run(tb_ctx *ctx, const tb_bench *spec, tb_bench_machine *m,
                        tb_bench_result *out)
 {
@@ -186,6 +195,7 @@ tb_status tb_bench_run(tb_ctx *ctx, const tb_bench *spec, tb_bench_machine *m,
         s = run_rounds(&b);
     if (s == TB_OK) {
         tb_bench_machine_name(ctx, m);
+        name_bf16(ctx, spec, m);
         give(&b, m, out);
     }
     for (size_t i = 0; b.jobs && i < b.n; i++)

@@ -7,7 +7,7 @@
 #include "ops/op_rows.h"
 #include "tollbooth/bench.h"
 
-enum { TB_BENCH_SIZES = 5, TB_BENCH_WHATS = 12, TB_BENCH_MEMORY = 24 };
+enum { TB_BENCH_SIZES = 5, TB_BENCH_WHATS = 24, TB_BENCH_MEMORY = 24 };
 
 /** What is timed: `run` once, with inputs that stay in place. */
 typedef struct tb_bench_job {

@@ -67,15 +67,18 @@ const tb_bench_kind tb_bench_kinds[] = {
      {"fwd", "bwd"},
      tb_bench_embed},
     {"gemm",
-     "gemm:MxKxN:f32[-nt|-tn][-own|-dnnl|-cblas]",
-     "C[M,N] = A[M,K] B[K,N]; nt: B is stored [N,K], as a linear's weights; "
-     "tn: "
-     "A is stored [K,M]; by tollbooth's own code or one library",
+     "gemm:MxKxN:f32|bf16[-nt|-tn][-own|-dnnl|-cblas|-emulated]",
+     "C[M,N] = A[M,K] B[K,N]; bf16: A and B are rounded to it; nt: B is stored "
+     "[N,K], as a linear's weights; tn: A is stored [K,M]; by tollbooth's own "
+     "code or one library",
      NULL,
      3,
-     {"f32", "f32-own", "f32-dnnl", "f32-cblas", "f32-nt", "f32-nt-own",
-      "f32-nt-dnnl", "f32-nt-cblas", "f32-tn", "f32-tn-own", "f32-tn-dnnl",
-      "f32-tn-cblas"},
+     {"f32",     "f32-own",     "f32-dnnl",     "f32-cblas",
+      "f32-nt",  "f32-nt-own",  "f32-nt-dnnl",  "f32-nt-cblas",
+      "f32-tn",  "f32-tn-own",  "f32-tn-dnnl",  "f32-tn-cblas",
+      "bf16",    "bf16-own",    "bf16-dnnl",    "bf16-emulated",
+      "bf16-nt", "bf16-nt-own", "bf16-nt-dnnl", "bf16-nt-emulated",
+      "bf16-tn", "bf16-tn-own", "bf16-tn-dnnl", "bf16-tn-emulated"},
      tb_bench_product},
     {"attn",
      "attn:BxTxHxW:fwd|bwd|fwdbwd",
@@ -85,13 +88,13 @@ const tb_bench_kind tb_bench_kinds[] = {
      {"fwd", "bwd", "fwdbwd"},
      tb_bench_attn},
     {"step",
-     "step:LldDTtBbVv:f32",
+     "step:LldDTtBbVv:f32|bf16",
      "one whole update of a model of pre-LN blocks: depth l, width D, t "
      "tokens, "
-     "b rows, v token kinds",
+     "b rows, v token kinds; products with weights in bf16",
      "LdTBV",
      5,
-     {"f32"},
+     {"f32", "bf16"},
      tb_bench_step},
     {"generate",
      "generate:LldDTtVv:f32",

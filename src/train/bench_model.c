@@ -29,11 +29,11 @@ static tb_settings settings_of(size_t depth, size_t width, size_t context,
     return s;
 }
 
-static tb_status model_open(tb_ctx *ctx, const tb_settings *s, tb_block **block,
-                            tb_model **model)
+static tb_status model_open(tb_ctx *ctx, const tb_settings *s, tb_dtype dtype,
+                            tb_block **block, tb_model **model)
 {
     TB_TRY(tb_block_load(ctx, "pre-ln", block));
-    TB_TRY(tb_model_create(ctx, *block, s, TB_F32, model));
+    TB_TRY(tb_model_create(ctx, *block, s, dtype, model));
     return tb_model_init(*model, 1);
 }
 
@@ -106,8 +106,8 @@ static tb_status optimizer_open(training *t, const size_t *size)
 
 tb_status tb_bench_step(tb_bench_job *j, const size_t *size, size_t what)
 {
-    (void)what;
     enum { COPIES = 4 }; /* weights, gradients, two moments */
+    const tb_dtype dtype = what == 1 ? TB_BF16 : TB_F32;
     size_t n = size[2] * size[3], activations;
     const tb_settings s = settings_of(size[0], size[1], size[2], size[4]);
     training *t = tb_bench_memory(j, 1, sizeof *t);
@@ -120,7 +120,7 @@ tb_status tb_bench_step(tb_bench_job *j, const size_t *size, size_t what)
     t->targets = tb_bench_memory(j, n, sizeof *t->targets);
     if (!t->ids || !t->targets)
         return TB_ERR_MEMORY;
-    TB_TRY(model_open(j->ctx, &s, &t->block, &t->model));
+    TB_TRY(model_open(j->ctx, &s, dtype, &t->block, &t->model));
     TB_TRY(optimizer_open(t, size));
     TB_TRY(tb_model_memory(t->model, size[3], size[2], size[2], STEP_PASSES,
                            &activations));
@@ -171,7 +171,7 @@ tb_status tb_bench_generate(tb_bench_job *j, const size_t *size, size_t what)
     j->state = m;
     j->close = close_generate;
     const tb_settings s = settings_of(size[0], size[1], size[2], size[3]);
-    TB_TRY(model_open(j->ctx, &s, &m->block, &m->model));
+    TB_TRY(model_open(j->ctx, &s, TB_F32, &m->block, &m->model));
     m->record.spec = (tb_train_spec)TB_TRAIN_UNSET;
     m->record.spec.task = TB_TASK_LM;
     m->record.spec.settings = m->model->sizes.s;
@@ -219,7 +219,7 @@ tb_status tb_bench_flow(tb_bench_job *j, const size_t *size, size_t what)
     j->state = f;
     j->close = close_flow;
     f->spec = (tb_flow_spec){.batch = size[3], .seed = 1, .dtype = TB_F32};
-    TB_TRY(model_open(j->ctx, &s, &f->block, &f->model));
+    TB_TRY(model_open(j->ctx, &s, TB_F32, &f->block, &f->model));
     TB_TRY(tb_model_bind(f->model, size[3], size[2], TB_PASS_BWD));
     j->tokens = (double)(size[2] * size[3]);
     j->flops = tb_model_flops(f->model);

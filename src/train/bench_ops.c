@@ -318,22 +318,33 @@ static tb_status run_product(tb_bench_job *j)
     return TB_OK;
 }
 
-/* The kind's `whats`: the back ends of each form, one after the other. */
-static const product_fn back_ends[] = {by_live, by_own, tb_gemm_dnnl,
-                                       tb_gemm_cblas};
+static bool by_emulation(tb_ctx *ctx, const tb_gemm_args *g)
+{
+    tb_gemm_bf16_emulated(ctx, g);
+    return true;
+}
+
+/* The kind's `whats`: the back ends of each form, one after the other, first
+ * all in f32, then all in bf16. */
+enum { BACK_ENDS = 4 };
+static const product_fn back_ends[][BACK_ENDS] = {
+    {by_live, by_own, tb_gemm_dnnl, tb_gemm_cblas},
+    {by_live, tb_gemm_bf16_own, tb_gemm_bf16_dnnl, by_emulation}};
 static const struct form {
     bool ta, tb;
 } forms[] = {{false, false}, {false, true}, {true, false}};
 
 tb_status tb_bench_product(tb_bench_job *j, const size_t *size, size_t what)
 {
-    const struct form *form = &forms[what / TB_LEN(back_ends)];
+    const struct form *form = &forms[what / BACK_ENDS % TB_LEN(forms)];
+    const bool bf16 = what >= BACK_ENDS * TB_LEN(forms);
     size_t m = size[0], k = size[1], n = size[2];
     product *p = tb_bench_memory(j, 1, sizeof *p);
     if (!p)
         return TB_ERR_MEMORY;
-    p->by = back_ends[what % TB_LEN(back_ends)];
+    p->by = back_ends[bf16][what % BACK_ENDS];
     p->g = (tb_gemm_args){.dtype = TB_F32,
+                          .bf16 = bf16,
                           .ta = form->ta,
                           .tb = form->tb,
                           .m = m,

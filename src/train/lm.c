@@ -131,7 +131,7 @@ tb_status tb_lm_flow(tb_lm *m, const tb_flow_spec *spec, tb_flow **out)
 {
     tb_flow_spec own = *spec;
     own.settings = m->record.spec.settings;
-    own.dtype = m->record.spec.dtype;
+    own.dtype = m->model->dtype;
     m->batch = m->time = 0; /* it binds anew */
     return tb_flow_of_model(m->model, &own, out);
 }

@@ -31,6 +31,7 @@ static const tb_train_spec defaults = {
     .val_windows = 32,
     .save_every = 500,
     .seed = 1,
+    .dtype = TB_F32,
     .tokenizer = "char",
 };
 

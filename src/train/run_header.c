@@ -70,7 +70,7 @@ static void machine_json(const tb_trainer *t, tb_json *j)
     tb_dtype dtype = t->model->dtype;
     tb_json_object(j, "machine");
     tb_json_string(j, "isa", tb_kern_get(t->ctx, dtype)->isa);
-    tb_json_string(j, "gemm", tb_gemm_name(t->ctx, dtype));
+    tb_json_string(j, "gemm", tb_gemm_name(t->ctx, t->model->products));
     tb_json_bool(j, "exact", tb_ctx_is_exact(t->ctx));
     tb_json_string(j, "threading", tb_threads_backend());
     tb_json_int(j, "threads", tb_threads_count(t->ctx));

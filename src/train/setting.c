@@ -66,7 +66,7 @@ const tb_setting_row tb_setting_rows[] = {
 
 const size_t tb_setting_count = TB_LEN(tb_setting_rows);
 
-const char *const tb_dtype_names[2] = {"f32", "f64"};
+const char *const tb_dtype_names[3] = {"f32", "f64", "bf16"};
 const char *const tb_origin_names[5] = {"default", "config", "model", "option",
                                         "text"};
 
@@ -100,7 +100,7 @@ bool tb_setting_is_set(const tb_setting_row *r, const tb_train_spec *s)
     case TB_SETTING_SCHEDULE:
         return *(const tb_schedule *)p != TB_SCHEDULE_UNSET;
     case TB_SETTING_DTYPE:
-        return *(const tb_dtype *)p != TB_F32;
+        return *(const tb_dtype *)p != TB_DTYPE_UNSET;
     case TB_SETTING_STACK:
         return *(const int *)p != TB_STACKS_DECODER;
     case TB_SETTING_TASK:

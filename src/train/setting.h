@@ -18,7 +18,7 @@ typedef enum tb_setting_kind {
     TB_SETTING_SCHEDULE,  /* tb_schedule */
     TB_SETTING_STACK,     /* tb_stacks, TB_STACKS_DECODER unset */
     TB_SETTING_TASK,      /* tb_task */
-    TB_SETTING_DTYPE      /* tb_dtype, TB_F32 unset */
+    TB_SETTING_DTYPE      /* tb_dtype, TB_DTYPE_UNSET */
 } tb_setting_kind;
 
 typedef struct tb_setting_row {
@@ -32,7 +32,7 @@ typedef struct tb_setting_row {
 extern const tb_setting_row tb_setting_rows[];
 extern const size_t tb_setting_count;
 
-extern const char *const tb_dtype_names[2];  /* by tb_dtype */
+extern const char *const tb_dtype_names[3];  /* by tb_dtype */
 extern const char *const tb_origin_names[5]; /* by tb_origin */
 
 void *tb_setting_field(const tb_setting_row *r, tb_train_spec *s);

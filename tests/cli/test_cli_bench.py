@@ -17,7 +17,9 @@ TINY = ["norm:5x7:fwd", "norm:5x7:bwd", "norm:5x7:tan", "rmsnorm:5x7:fwd",
         "gemm:3x5x7:f32", "gemm:3x5x7:f32-nt", "gemm:3x5x7:f32-tn",
         "gemm:3x5x7:f32-own", "gemm:3x5x7:f32-nt-own", "gemm:3x5x7:f32-tn-own",
         "attn:2x5x3x4:fwd", "attn:2x5x3x4:bwd",
-        "attn:2x5x3x4:fwdbwd", "step:L1d8T4B2V5:f32", "norm:1x1:fwd",
+        "gemm:3x5x7:bf16", "gemm:3x5x7:bf16-nt-emulated", "gemm:3x5x7:bf16-tn",
+        "attn:2x5x3x4:fwdbwd", "step:L1d8T4B2V5:f32", "step:L1d8T4B2V5:bf16",
+        "norm:1x1:fwd",
         "step:L2d96T3B1V2:f32", "generate:L1d8T4V5:f32",
         "generate:L2d8T1V3:f32", "flow:L1d8T4B1:grad", "jacobian:d4T2:f32"]
 MEMORY = ("norm", "rmsnorm", "addnorm", "gelu", "softmax", "xent", "embed")
@@ -36,6 +38,8 @@ def bench_every_kind(t):
     for key in (*STREAM.values(), "gemm_gflops", "peak_gflops"):
         t.ok(m[key] > 0, key, m)
     t.eq((m["threads"], out["rounds"]), (1, 2))
+    t.has(m["gemm_bf16"], "bf16")
+    t.ok("gemm_bf16" not in run(t, "gemm:3x5x7:f32")["machine"])
     t.eq([c["case"] for c in out["cases"]], TINY)
     for c in out["cases"]:
         kind = c["case"].split(":")[0]
@@ -115,7 +119,7 @@ def bench_names(t):
                        ("norm:0x8:fwd", "sizes from 1"),
                        ("norm:4x1048577:fwd", "sizes from 1"),
                        ("gemm:1000000x1000000x1000000:f32", "not too many"),
-                       ("step:d8L1T4B2V5:f32", "wanted step:LldDTtBbVv:f32"),
+                       ("step:d8L1T4B2V5:f32", "wanted step:LldDTtBbVv:f32|bf16"),
                        ("", "unknown case"),
                        ("norm:4x8:fwd" + "x" * 80, "unknown case")):
         r = t.run("bench", "norm:4x8:fwd", name, rc=2)

@@ -54,6 +54,7 @@ def compare_runs(t):
          [(n, b, w) for n in (1, 2) for b in ("post-ln", "pre-ln")
           for w in (2, 0)])
     for x in d["runs"]:
+        t.eq(x["dtype"], "f32")
         t.eq([x[k] for k in ("seed", "width", "heads", "context", "batch", "steps",
                              "diverged")], [1, 16, 2, 16, 4, 20, False])
         t.ok(is_finite(x["val_loss"]) and is_finite(x["loss"]), x)
@@ -98,6 +99,10 @@ def compare_table(t):
     t.has(narrow.out, "not shown")
     plain = compare(t, "post-ln", "--depth", "1", "--steps", "3", "--ascii")
     t.ok(plain.out.isascii(), plain)
+    low = compare(t, "post-ln", "--depth", "1", "--steps", "3", "--dtype", "bf16",
+                  "--json").json()["runs"]
+    t.eq([x["dtype"] for x in low], ["bf16", "bf16"])
+    t.has(page(t), "products with weights", "bf16")
 
 
 @test

@@ -215,7 +215,7 @@ def json_compare(t):
 @test
 def json_bench(t):
     compare_with(t, "bench", [t.run("bench", "norm:8x16:fwd", "attn:1x4x2x4:bwd",
-                                    "step:L1d8T4B2V5:f32", "--rounds", "1",
+                                    "step:L1d8T4B2V5:bf16", "--rounds", "1",
                                     "--json", rc=0).json()])
 
 

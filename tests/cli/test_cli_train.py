@@ -166,6 +166,35 @@ def train_C122_killed(t):
     t.eq(sorted(os.listdir(t.path("cut"))), sorted(FILES), "nothing left over")
 
 
+@test
+def train_bf16(t):
+    """What a folder says, the same bytes twice, not resumed as f32; emulated in
+    an exact run and where the processor lacks it."""
+    book(t)
+    for name, exact in (("run", ()), ("exact", ("--exact",))):
+        words = ("pre-ln", "--text", "book.txt", *TINY, "--steps", "8", "--dtype",
+                 "bf16", *exact)
+        head = train(t, *words, "--out", name, "--json").lines()[0]
+        t.eq(head["settings"]["dtype"], "bf16")
+        t.has(head["machine"]["gemm"], "bf16")
+        if exact:
+            t.has(head["machine"]["gemm"], "emulated in f32")
+        with open(t.path(name, "config.json")) as f:
+            t.eq(json.load(f)["dtype"], "bf16")
+        train(t, *words, "--out", name + "2")
+        same_run(t, name, name + "2")
+        train(t, "--out", name + "2", "--resume", *exact)
+        r = t.run("score", name, "--text", "book.txt", "--json", rc=0).json()
+        t.ok(is_finite(r["loss"]), r)
+        t.run("generate", name, "--tokens", "5", rc=0)
+    resume_refused(t, ("dtype", "got f32", "has bf16"), "--dtype", "f32")
+    t.has(train(t, "pre-ln", "--text", "book.txt", "--dtype", "f16", rc=2).err,
+          "--dtype", "f32|bf16")
+    capped = train(t, "pre-ln", "--text", "book.txt", *TINY, "--steps", "1",
+                   "--dtype", "bf16", "--json", env={"TB_ISA": "avx2"}).lines()[0]
+    t.has(capped["machine"]["gemm"], "bf16 emulated in f32")
+
+
 def resume_refused(t, message, *words):
     before = digest(t, "run")
     r = t.run("train", "--out", "run", "--resume", *words)
@@ -183,6 +212,8 @@ def train_resume_of_another_run(t):
     resume_refused(t, ("width", "got 32"), "--width", "32")
     resume_refused(t, ("steps", "got 6"), "--steps", "6")
     resume_refused(t, ("seed", "got 9"), "--seed", "9")
+    resume_refused(t, ("dtype", "got bf16", "has f32"), "--dtype", "bf16")
+    train(t, "--out", "run", "--resume", "--dtype", "f32")  # no difference
     t.write("other.txt", story(600, seed=5))
     resume_refused(t, "other.txt", "--text", "other.txt")
     resume_refused(t, "none: cannot open", "--text", "none")

@@ -84,8 +84,8 @@ static void help_saved(void *user, size_t step, const char *dir)
 
 __attribute__((unused)) static tb_train_observer help_observer(help_log *l)
 {
-    return (tb_train_observer){help_begin, help_step, help_saved,
-                               l,          NULL,      NULL};
+    return (tb_train_observer){
+        .begin = help_begin, .step = help_step, .saved = help_saved, .user = l};
 }
 
 /* Train `block` in a context of its own, so that an interrupt ends there. */
@@ -100,7 +100,9 @@ help_train(tb_test *T, const char *block, const tb_train_spec *spec,
         return s;
     tb_ctx_threads(ctx, tb_ctx_thread_limit(T->ctx));
     tb_ctx_exact(ctx, tb_ctx_is_exact(T->ctx));
-    tb_gemm_load(ctx); /* its one block stays until the end */
+    tb_gemm_load(ctx); /* its blocks stay until the end */
+    if (spec->dtype == TB_BF16 || spec->resume)
+        (void)tb_gemm_name(ctx, TB_BF16);
     size_t blocks = tb_ctx_blocks(ctx);
     log->ctx = ctx;
     tb_train_observer o = help_observer(log);

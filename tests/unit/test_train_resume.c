@@ -227,6 +227,7 @@ TB_TEST(names_the_setting_that_differs)
     DIFFERS(val_windows, 5, "val_windows: got 5");
     DIFFERS(tokenizer, "byte", "tokenizer: got byte");
     DIFFERS(dtype, TB_F64, "dtype: got f64");
+    DIFFERS(dtype, TB_BF16, "dtype: got bf16");
     DIFFERS(settings.bias, 0, "bias: got off");
 #undef DIFFERS
     refused(T, &base, "pre-ln", "the block differs at line 2");
