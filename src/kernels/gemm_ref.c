@@ -49,19 +49,24 @@ static double longest(size_t n, size_t block, size_t chunks)
     return (double)(most < n ? most : n);
 }
 
-/* One part for each thread, so that the longest takes least time: its tiles,
- * and its copies. Measured on a Zen 4: to copy a row of B takes as long as 20
- * rows of tiles, to fetch or copy one of A as long as 6 columns. */
-static void choose_grid(const tb_gemm_args *g, int threads, tb_gemm_grid *grid)
+static size_t least(size_t a, size_t b)
 {
-    size_t parts = (size_t)threads;
+    return a < b ? a : b;
+}
+
+/* As many parts as threads, or fewer, so that the longest takes least time: its
+ * tiles, and its copies. Measured on a Zen 4: to copy a row of B takes as long
+ * as 20 rows of tiles, to fetch or copy one of A as long as 6 columns. */
+static void choose_grid(const tb_gemm_args *g, size_t parts, tb_gemm_grid *grid)
+{
+    const size_t most_cols = tb_chunks(g->n, PART_COLS);
     double best = 0;
-    for (size_t rows = 1; rows <= parts; rows++) {
-        size_t cols = parts / rows;
+    for (size_t rows = 1; rows <= least(parts, tb_chunks(g->m, PART_ROWS));
+         rows++) {
+        size_t cols = least(parts / rows, most_cols);
         double cost = (longest(g->m, PART_ROWS, rows) + 20) *
                       (longest(g->n, PART_COLS, cols) + 6);
-        if (rows > tb_chunks(g->m, PART_ROWS) ||
-            cols > tb_chunks(g->n, PART_COLS) || (best > 0 && cost >= best))
+        if (best > 0 && cost >= best)
             continue;
         best = cost;
         grid->rows = rows;
@@ -72,9 +77,12 @@ static void choose_grid(const tb_gemm_args *g, int threads, tb_gemm_grid *grid)
 void tb_gemm_cut(const tb_ctx *ctx, const tb_gemm_args *g, tb_gemm_part_fn part)
 {
     tb_gemm_grid grid = {.g = g, .part = part, .rows = 1, .cols = 1};
-    /* below this (about 10 us of work) waking threads costs more */
-    if ((double)g->m * (double)g->n * (double)g->k > 300e3)
-        choose_grid(g, tb_threads_count(ctx), &grid);
+    /* a part of less, about 5 us of work, costs more to start than it saves */
+    const double parts = (double)g->m * (double)g->n * (double)g->k / 150e3;
+    const int threads = tb_threads_count(ctx);
+    if (parts >= 2 && threads >= 2)
+        choose_grid(g, parts < threads ? (size_t)parts : (size_t)threads,
+                    &grid);
     tb_parallel(ctx, grid.rows * grid.cols, run_part, &grid);
 }
 
