@@ -51,22 +51,26 @@ enum { TB_LANES = 16 };
 
 typedef double tb_d8 __attribute__((vector_size(64)));
 
-/* 64 bytes past the caches, where the processor can: half the traffic of a
- * store that first reads the line. `to` is 64-byte aligned. */
-TB_INLINE void tb_stream64(void *to, const void *from)
+/* 32 or 64 bytes past the caches, where the processor can: half the traffic of
+ * a store that first reads the line. `to` is aligned to as many. */
+TB_INLINE void tb_stream(void *to, const void *from, size_t bytes)
 {
 #if defined(__AVX512F__)
-    _mm512_stream_si512((__m512i *)to, _mm512_loadu_si512(from));
-#elif defined(__AVX2__)
-    for (int i = 0; i < 2; i++)
+    if (bytes == 64) {
+        _mm512_stream_si512((__m512i *)to, _mm512_loadu_si512(from));
+        return;
+    }
+#endif
+#if defined(__AVX2__)
+    for (size_t i = 0; i < bytes / 32; i++)
         _mm256_stream_si256((__m256i *)to + i,
                             _mm256_loadu_si256((const __m256i *)from + i));
 #elif defined(__SSE2__)
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 0; i < bytes / 16; i++)
         _mm_stream_si128((__m128i *)to + i,
                          _mm_loadu_si128((const __m128i *)from + i));
 #else
-    memcpy(to, from, 64);
+    memcpy(to, from, bytes);
 #endif
 }
 

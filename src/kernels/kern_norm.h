@@ -84,6 +84,12 @@ static void FN(stat_two_pass)(const tb_k_norm *p, const REAL *x, double *stat)
 #endif
 }
 
+/* Whether a buffer may be streamed to, row by row. */
+TB_INLINE bool FN(can_stream)(const tb_k_norm *p, const void *y)
+{
+    return p->stream && p->d % FN(PACK) == 0 && (uintptr_t)y % 64 == 0;
+}
+
 /* --- what is normed: x, or a sum ------------------------------------------ */
 
 /* TAKE_SUM: both factors are 1. */
@@ -478,18 +484,12 @@ PIPE(pipe_sum, TAKE_SUM_f32)
 PIPE(pipe_scaled, TAKE_SCALED_f32)
 #    undef PIPE
 
-/* Whether a buffer may be streamed to, row by row. */
-TB_INLINE bool can_stream(const tb_k_norm *p, const void *y)
-{
-    return p->stream && p->d % PACK_f32 == 0 && (uintptr_t)y % 64 == 0;
-}
-
 /* False where rows are too short for it, or there is no gain. */
 static bool norm_by_pipe(const tb_k_norm *p, const source_f32 *s, float *sum,
                          float *y, double *stat)
 {
     const pipe j = {p, *s, sum, y};
-    const bool stream = can_stream(p, y) && can_stream(p, sum);
+    const bool stream = can_stream_f32(p, y) && can_stream_f32(p, sum);
     if (p->d < MOMENTS || !p->gain || p->rows == 0)
         return false;
     if (!sum)

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* Backward and tangent of LayerNorm and RMSNorm; see kern_norm.h. */
 
+/* `plain`: as centre_plain says, a constant that saves two operations. */
+TB_INLINE FN(v8) FN(xhat8)(FN(centre) c, bool plain, FN(v8) x)
+{
+    return plain ? (x - c.hi) * c.r : ((x * c.pre - c.hi) - c.lo) * c.r;
+}
+
 /* What backward and tangent subtract: mean(h) and mean(h xhat). */
 typedef struct FN(means) {
     REAL h, h_lo, hx;
 } FN(means);
 
-TB_INLINE size_t FN(means_whole)(FN(centre) c, size_t d, const REAL *x,
-                                 const REAL *h, const REAL *gain, double *l1,
-                                 double *l2)
+TB_INLINE size_t FN(means_whole)(FN(centre) c, bool plain, size_t d,
+                                 const REAL *x, const REAL *h, const REAL *gain,
+                                 double *l1, double *l2)
 {
     tb_d8 s[2] = {{0}}, q[2] = {{0}};
     size_t i = 0;
     for (; i + TB_LANES <= d; i += TB_LANES)
         for (size_t half = 0, at = i; half < 2; half++, at += 8) {
-            FN(v8) xhat = ((FN(load8)(x + at) * c.pre - c.hi) - c.lo) * c.r;
+            FN(v8) xhat = FN(xhat8)(c, plain, FN(load8)(x + at));
             FN(v8) v = FN(load8)(h + at);
             v = gain ? v * FN(load8)(gain + at) : v;
             tb_d8 wide = FN(wide8)(v);
@@ -30,7 +36,11 @@ TB_INLINE FN(means) FN(means_of)(tb_norm_kind kind, FN(centre) c, size_t d,
                                  const REAL *x, const REAL *h, const REAL *gain)
 {
     double l1[TB_LANES], l2[TB_LANES];
-    size_t i = FN(means_whole)(c, d, x, h, gain, l1, l2);
+    size_t i;
+    if (FN(centre_plain)(&c))
+        i = FN(means_whole)(c, true, d, x, h, gain, l1, l2);
+    else
+        i = FN(means_whole)(c, false, d, x, h, gain, l1, l2);
     for (size_t j = 0; i + j < d; j++) {
         REAL v = gain ? h[i + j] * gain[i + j] : h[i + j];
         l1[j] += (double)v;
@@ -112,10 +122,15 @@ typedef struct FN(bwd_row) {
     REAL *gx;
 } FN(bwd_row);
 
-/* Columns [at, at + 8); `one` lets the compiler drop the product with c.pre. */
-TB_INLINE void FN(group8)(const FN(bwd_row) * row, size_t rows, bool one,
-                          bool based, size_t at, const REAL *gain,
-                          double *ggain, double *gbias)
+/* What is constant in one compiled copy: `plain` for all rows of the group. */
+typedef struct FN(bwd_form) {
+    bool plain, based, stream;
+} FN(bwd_form);
+
+/* Columns [at, at + 8). */
+TB_INLINE void FN(group8)(const FN(bwd_row) * row, size_t rows, FN(bwd_form) f,
+                          size_t at, const REAL *gain, double *ggain,
+                          double *gbias)
 {
     FN(v8) scale = FN(load8)(gain + at);
     tb_d8 lg, lb;
@@ -125,11 +140,11 @@ TB_INLINE void FN(group8)(const FN(bwd_row) * row, size_t rows, bool one,
         FN(centre) c = row[r].c;
         FN(means) m = row[r].m;
         FN(v8) x = FN(load8)(row[r].x + at), g = FN(load8)(row[r].gy + at);
-        FN(v8) xhat = (((one ? x : x * c.pre) - c.hi) - c.lo) * c.r;
+        FN(v8) xhat = FN(xhat8)(c, f.plain, x);
         FN(v8) gx = c.rstd * (((g * scale - m.h) - m.h_lo) - xhat * m.hx);
-        if (based)
+        if (f.based)
             gx = FN(load8)(row[r].base + at) + gx;
-        memcpy(row[r].gx + at, &gx, sizeof gx);
+        FN(put8)(row[r].gx + at, gx, f.stream);
         lg = FN(mul_add8)(FN(wide8)(g), FN(wide8)(xhat), lg);
         lb += FN(wide8)(g);
     }
@@ -153,13 +168,12 @@ static void FN(group1)(const FN(bwd_row) * row, size_t rows, size_t at,
 }
 
 TB_INLINE void FN(norm_bwd_group)(const FN(bwd_row) * row, size_t rows,
-                                  bool one, bool based, size_t d,
-                                  const REAL *gain, double *ggain,
-                                  double *gbias)
+                                  FN(bwd_form) f, size_t d, const REAL *gain,
+                                  double *ggain, double *gbias)
 {
     size_t i = 0;
     for (; i + 8 <= d; i += 8)
-        FN(group8)(row, rows, one, based, i, gain, ggain, gbias);
+        FN(group8)(row, rows, f, i, gain, ggain, gbias);
     for (; i < d; i++)
         FN(group1)(row, rows, i, gain, ggain, gbias);
 }
@@ -171,8 +185,9 @@ static void FN(norm_bwd_all)(const tb_k_norm *p, const double *stat,
                              double *gbias)
 {
     const REAL *gain = p->gain;
+    const bool stream = FN(can_stream)(p, gx);
     FN(bwd_row) row[FN(GROUP)];
-    bool one = true;
+    bool plain = true;
     for (size_t q = 0; q < rows; q++) {
         size_t at = (r + q) * p->d;
         FN(bwd_row) *b = &row[q];
@@ -182,15 +197,22 @@ static void FN(norm_bwd_all)(const tb_k_norm *p, const double *stat,
                            .base = base ? base + at : NULL,
                            .gx = gx + at};
         b->m = FN(means_of)(p->kind, b->c, p->d, b->x, b->gy, gain);
-        one = one && b->c.pre == 1;
+        plain = plain && FN(centre_plain)(&b->c);
     }
-    if (one && rows == FN(GROUP) && base)
+    const bool whole = plain && rows == FN(GROUP);
+    if (whole && stream && !base)
         FN(norm_bwd_group)
-    (row, FN(GROUP), true, true, p->d, gain, ggain, gbias);
-    else if (one && rows == FN(GROUP)) FN(norm_bwd_group)(
-        row, FN(GROUP), true, false, p->d, gain, ggain, gbias);
-    else FN(norm_bwd_group)(row, rows, false, base != NULL, p->d, gain, ggain,
-                            gbias);
+    (row, FN(GROUP), (FN(bwd_form)){true, false, true}, p->d, gain, ggain,
+     gbias);
+    else if (whole && base)
+        FN(norm_bwd_group)(row, FN(GROUP), (FN(bwd_form)){true, true, false},
+                           p->d, gain, ggain, gbias);
+    else if (whole)
+        FN(norm_bwd_group)(row, FN(GROUP), (FN(bwd_form)){true, false, false},
+                           p->d, gain, ggain, gbias);
+    else FN(norm_bwd_group)(row, rows,
+                            (FN(bwd_form)){false, base != NULL, false}, p->d,
+                            gain, ggain, gbias);
 }
 
 static void FN(norm_bwd)(const tb_k_norm *p, const double *stat,
@@ -206,6 +228,8 @@ static void FN(norm_bwd)(const tb_k_norm *p, const double *stat,
             (p, stat, gy, base, gx, r, left < FN(GROUP) ? left : FN(GROUP),
              ggain, gbias);
         }
+        if (p->stream)
+            tb_stream_end();
         return;
     }
     for (size_t r = 0; r < p->rows; r++) {

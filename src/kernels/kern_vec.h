@@ -63,7 +63,15 @@ TB_INLINE v8_f32 fold16(pack_f32 x)
 TB_INLINE void FN(put)(REAL *y, FN(pack) v, bool stream)
 {
     if (stream)
-        tb_stream64(y, &v);
+        tb_stream(y, &v, sizeof v);
+    else
+        memcpy(y, &v, sizeof v);
+}
+
+TB_INLINE void FN(put8)(REAL *y, FN(v8) v, bool stream)
+{
+    if (stream)
+        tb_stream(y, &v, sizeof v);
     else
         memcpy(y, &v, sizeof v);
 }

@@ -36,7 +36,7 @@ typedef struct tb_k_norm {
     const void *gain, *bias; /* [d] or NULL */
     size_t rows, d;
     double eps;
-    bool stream; /* y is larger than the caches and not read soon */
+    bool stream; /* y (bwd: gx) leaves the caches before it is read */
 } tb_k_norm;
 
 /** A sum that is normed as it is made: sum = cx x + cr r, x being the norm's;

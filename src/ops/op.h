@@ -53,6 +53,8 @@ typedef struct tb_opcall {
                                         may leave there what update reads */
     void *state[TB_OP_INPUTS];       /* update: the inputs it may rewrite */
     void *scratch;                   /* free use within one call */
+    bool stream;                     /* row parts: what they write (out, gin[0])
+                                        leaves the caches before it is read */
     tb_rng rng;                      /* this node's random stream, this step */
 } tb_opcall;
 

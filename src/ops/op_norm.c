@@ -65,7 +65,8 @@ static tb_k_norm rows_of(const tb_opcall *c, const tb_norm_form *f, size_t from,
                        .bias = c->nin > 2 ? c->in[2] : NULL,
                        .rows = to - from,
                        .d = f->d,
-                       .eps = f->eps};
+                       .eps = f->eps,
+                       .stream = c->stream};
 }
 
 /* saved, of a plain form: mean and rstd of each row */

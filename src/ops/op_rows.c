@@ -8,6 +8,10 @@
  * another thread. */
 enum { TILE_BYTES = 1 << 18, GRAIN = 1 << 15 };
 
+/* An array that no cache of a core's share holds until its last row is
+ * written. */
+enum { FAR_BYTES = 32 << 20 };
+
 size_t tb_rows_tile(size_t bytes)
 {
     enum { LEAST = 4, MOST = 64 };
@@ -60,6 +64,27 @@ static uintptr_t moved(const tb_rowgroup *g, const void *p, size_t row_bytes,
     if (!g->store_bytes || at < store || at - store >= g->store_bytes)
         return at;
     return at + slot * g->store_bytes - from * row_bytes;
+}
+
+/* Whether what call i writes row by row is read from memory: it is large, and
+ * stands in no tile and before no call of this group that reads it. */
+static bool far_away(const tb_rowgroup *g, size_t i)
+{
+    const tb_rowcall *r = &g->calls[i];
+    const void *p = r->back ? r->c.gin[0] : r->c.out;
+    size_t width = r->back ? r->c.in_shape[0].width : r->c.out_shape.width;
+    bool tile = (uintptr_t)p - (uintptr_t)g->store < g->store_bytes;
+    if (!p || tile || tb_op_bytes(&r->c, g->rows * width) < FAR_BYTES)
+        return false;
+    for (size_t k = i + 1; k < g->n; k++) {
+        const tb_opcall *c = &g->calls[k].c;
+        for (int n = 0; n < c->nin; n++)
+            if (c->in[n] == p || c->gbase[n] == p || c->gin[n] == p)
+                return false;
+        if (c->gout == p)
+            return false;
+    }
+    return true;
 }
 
 /* The call as rows from `from` on are seen in this slot. */
@@ -145,6 +170,8 @@ void tb_rows_run(tb_ctx *ctx, const tb_rowgroup *g)
     size_t pieces = tb_op_row_pieces(g->rows), bytes = 0;
     for (size_t i = 0; i < g->n; i++)
         bytes += tb_rows_bytes(&g->calls[i].c);
+    for (size_t i = 0; i < g->n; i++)
+        g->calls[i].c.stream = far_away(g, i);
     bool small = tb_op_times(bytes, g->rows) < GRAIN * sizeof(float);
     tb_parallel_slots(ctx, small ? 1 : g->slots, pieces, run_piece,
                       (void *)(uintptr_t)g);

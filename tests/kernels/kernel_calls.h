@@ -66,6 +66,9 @@ CALL(norm_bwd,
      k->norm_bwd(&b->norm, b->stat, b->z, b->y, b->y, b->acc, b->acc2))
 CALL(norm_bwd_written,
      k->norm_bwd(&b->norm, b->stat, b->z, NULL, b->y, b->acc, b->acc2))
+CALL(norm_bwd_streamed, b->norm.stream = true;
+     k->norm_bwd(&b->norm, b->stat, b->z, NULL, b->y, b->acc, b->acc2);
+     b->norm.stream = false)
 CALL(norm_bwd_elsewhere,
      k->norm_bwd(&b->norm, b->stat, b->z, b->y2, b->y, b->acc, NULL))
 CALL(norm_tan, k->norm_tan(&b->norm, b->stat, b->z, b->v, b->w, b->y))
@@ -166,6 +169,7 @@ static const struct kernel_call {
     ROWS(addnorm_fwd, addnorm_fwd_streamed)
     ROWS(norm_bwd, norm_bwd)
     ROWS(norm_bwd, norm_bwd_written)
+    ROWS(norm_bwd, norm_bwd_streamed)
     ROWS(norm_bwd, norm_bwd_elsewhere)
     ROWS(norm_tan, norm_tan)
     ROWS(softmax_fwd, softmax_fwd)
