@@ -39,22 +39,27 @@ static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     look_up(c, from, to, c->in[1], c->out);
 }
 
-/* Columns [from, to) of every row in order: tokens that repeat add up in the
- * same order whatever the number of threads. */
+/* A chunk's columns: a few lines of the cache, so that a call is worth it. */
+enum { BLOCK = 64 };
+
+/* Blocks [from, to) of columns of every row in order: tokens that repeat add
+ * up in the same order whatever the number of threads. */
 static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     (void)chunk;
-    size_t d = c->out_shape.width, row;
+    size_t d = c->out_shape.width, at = from * BLOCK, row;
+    size_t n = (to * BLOCK < d ? to * BLOCK : d) - at;
     for (size_t r = 0; r < tb_op_rows(c); r++)
         if (table_row(c, r, &row))
-            tb_op_plus(c, to - from, tb_op_peek(c, c->gout, r * d + from),
-                       tb_op_at(c, c->gin[1], row * d + from));
+            tb_op_plus(c, n, tb_op_peek(c, c->gout, r * d + at),
+                       tb_op_at(c, c->gin[1], row * d + at));
 }
 
 static void bwd(const tb_opcall *c)
 {
     if (c->gin[1])
-        tb_op_each(c, c->out_shape.width, tb_op_rows(c), bwd_range);
+        tb_op_each(c, (c->out_shape.width + BLOCK - 1) / BLOCK,
+                   tb_op_times(BLOCK, tb_op_rows(c)), bwd_range);
 }
 
 static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
