@@ -4,7 +4,11 @@
  * product in lanes, over all of k: other bits than tiles give, so an exact
  * context does without. Part of gemm_template.h, for the files with FMA. */
 
-enum { FN(DOT_ROWS) = FN(VEC) / 4 };
+/* as many elements of C as a vector has: four columns, two where it has two */
+enum {
+    FN(DOT_COLS) = FN(VEC) < 4 ? FN(VEC) : 4,
+    FN(DOT_ROWS) = FN(VEC) / FN(DOT_COLS)
+};
 
 /* Sums in lanes over whole vectors of k; vector r * cols + c is of row r of A
  * and row c of B. */
@@ -100,8 +104,8 @@ static void FN(thin_part)(const tb_gemm_args *g, tb_gemm_part p)
     for (; j + FN(VEC) <= p.j1; j += FN(VEC)) {
         size_t i = p.i0;
         for (; i + FN(DOT_ROWS) <= p.i1; i += FN(DOT_ROWS))
-            for (size_t c = j; c < j + FN(VEC); c += 4)
-                FN(dots)(g, i, c, FN(DOT_ROWS), 4);
+            for (size_t c = j; c < j + FN(VEC); c += FN(DOT_COLS))
+                FN(dots)(g, i, c, FN(DOT_ROWS), FN(DOT_COLS));
         for (; i < p.i1; i++)
             FN(dots)(g, i, j, 1, FN(VEC));
     }
