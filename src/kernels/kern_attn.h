@@ -78,11 +78,9 @@ TB_INLINE void FN(attn_strip)(const FN(attn_product) * p, bool across, int nv,
     for (size_t i = 0; i < p->m; i += ATTN_MR)
         if (across)
             FN(attn_tile)
-            (p, nv, p->a + i, 1, p->lda, p->b + j, p->c + i * p->ldc + j);
-        else
-            FN(attn_tile)
-            (p, nv, p->a + i * p->lda, p->lda, 1, p->b + j,
-             p->c + i * p->ldc + j);
+    (p, nv, p->a + i, 1, p->lda, p->b + j, p->c + i * p->ldc + j);
+    else FN(attn_tile)(p, nv, p->a + i * p->lda, p->lda, 1, p->b + j,
+                       p->c + i * p->ldc + j);
 }
 
 TB_INLINE void FN(attn_multiply)(const FN(attn_product) * p, bool across)
@@ -182,7 +180,7 @@ static void FN(attn_across)(size_t rows, size_t n, const REAL *x, size_t ld,
     for (size_t r = 0; r < whole; r += FN(VEC))
         for (size_t i = 0; i < deep; i += FN(VEC))
             FN(transpose)
-            (x + r * ld + i, ld, y + i * TB_ATTN_KEYS + r, TB_ATTN_KEYS);
+    (x + r * ld + i, ld, y + i * TB_ATTN_KEYS + r, TB_ATTN_KEYS);
     for (size_t i = 0; i < n; i++)
         for (size_t r = i < deep ? whole : 0; r < TB_ATTN_KEYS; r++)
             y[i * TB_ATTN_KEYS + r] = r < rows ? x[r * ld + i] : 0;
@@ -668,23 +666,51 @@ static void FN(attn_bwd_tile)(const FN(attn_block) * b, const FN(attn_work) * w,
     (b, false, p->hd, 1, w->ds, k, p->ldk, w->rows + b->r0 * hd);
 }
 
-/* y += c x */
-static void FN(attn_add)(size_t rows, size_t n, REAL c, const REAL *x, REAL *y,
-                         size_t ld)
+/* y += c x, or where `new` y = c x; x NULL: zero; y NULL: unwanted */
+static void FN(attn_give)(size_t rows, size_t n, double c_, const REAL *x,
+                          bool new, REAL *y, size_t ld)
 {
     const size_t wide = FN(attn_wide)(n);
-    for (size_t r = 0; y && r < rows; r++, x += wide, y += ld) {
+    const REAL c = (REAL)c_;
+    for (size_t r = 0; y && r < rows; r++, y += ld) {
+        const REAL *from = x ? x + r * wide : NULL;
+        if (new && !from)
+            memset(y, 0, n * sizeof *y);
         TB_IVDEP
-        for (size_t i = 0; i < n; i++)
-            y[i] += c * x[i];
+        for (size_t i = 0; from && i < n; i++)
+            y[i] = new ? c *from[i] : y[i] + c *from[i];
     }
+}
+
+/* What a block of keys and of values got; NULL: no query sees it. */
+static void FN(attn_give_keys)(const FN(attn_block) * b,
+                               const tb_k_attn_grad *g, const REAL *gk,
+                               const REAL *gv)
+{
+    const tb_k_attn *p = b->p;
+    FN(attn_give)
+    (b->n, p->hd, 1, gk, g->new_k,
+     g->gk ? (REAL *)g->gk + b->c0 * p->ldk : NULL, p->ldk);
+    FN(attn_give)
+    (b->n, p->vd, 1, gv, g->new_v,
+     g->gv ? (REAL *)g->gv + b->c0 * p->ldv : NULL, p->ldv);
+}
+
+/* What the queries got, of which the first `start` see nothing. */
+static void FN(attn_give_queries)(const tb_k_attn *p, const tb_k_attn_grad *g,
+                                  size_t start, const REAL *rows)
+{
+    REAL *gq = g->gq;
+    FN(attn_give)(start, p->hd, 1, NULL, g->new_q, gq, p->ldq);
+    FN(attn_give)
+    (p->rows - start, p->hd, p->scale, rows + start * FN(attn_wide)(p->hd),
+     g->new_q, gq ? gq + start * p->ldq : NULL, p->ldq);
 }
 
 static void FN(attn_bwd)(const tb_k_attn *p, const tb_k_attn_grad *g)
 {
     const FN(attn_work) w = FN(attn_carve)(p);
     FN(attn_block) b = {.p = p};
-    const size_t start = FN(attn_start)(p, 0);
     for (size_t r = 0; r < p->rows; r++)
         w.mean[r] = FN(attn_dot)(p->vd, (const REAL *)g->gout + r * p->ldo,
                                  (const REAL *)g->out + r * p->ldo);
@@ -694,27 +720,20 @@ static void FN(attn_bwd)(const tb_k_attn *p, const tb_k_attn_grad *g)
         FN(attn_bad) bad = {0};
         b.n = FN(least)(TB_ATTN_KEYS, p->keys - b.c0);
         const size_t from = b.r0 = FN(attn_start)(p, b.c0);
-        if (from >= p->rows)
-            break;
-        FN(attn_across)(b.n, p->hd, k, p->ldk, w.kt);
-        FN(attn_across)(b.n, p->vd, v, p->ldv, w.vt);
-        bad.k = FN(attn_copy_clean)(b.n, b.n, p->hd, 1, k, p->ldk, w.k);
+        if (from < p->rows) {
+            FN(attn_across)(b.n, p->hd, k, p->ldk, w.kt);
+            FN(attn_across)(b.n, p->vd, v, p->ldv, w.vt);
+            bad.k = FN(attn_copy_clean)(b.n, b.n, p->hd, 1, k, p->ldk, w.k);
+        }
         for (; b.r0 < p->rows; b.r0 += b.rows) {
             b.rows = FN(least)(TB_ATTN_ROWS, p->rows - b.r0);
             FN(attn_bwd_tile)(&b, &w, g, b.r0 == from, bad);
         }
-        FN(attn_add)
-        (b.n, p->hd, 1, w.gk, g->gk ? (REAL *)g->gk + b.c0 * p->ldk : NULL,
-         p->ldk);
-        FN(attn_add)
-        (b.n, p->vd, 1, w.gv, g->gv ? (REAL *)g->gv + b.c0 * p->ldv : NULL,
-         p->ldv);
+        FN(attn_give_keys)
+        (&b, g, from < p->rows ? w.gk : NULL, from < p->rows ? w.gv : NULL);
     }
-    if (start < p->rows && g->gq)
-        FN(attn_add)
-    (p->rows - start, p->hd, (REAL)p->scale,
-     w.rows + start * FN(attn_wide)(p->hd), (REAL *)g->gq + start * p->ldq,
-     p->ldq);
+    FN(attn_give_queries)
+    (p, g, p->keys ? FN(attn_start)(p, 0) : p->rows, w.rows);
 }
 
 /* --- tangent ----------------------------------------------------------------

@@ -75,10 +75,11 @@ typedef struct tb_k_attn {
 } tb_k_attn;
 
 /** Backward, all with the strides of what they belong to; gq, gk, gv are added
- * to, NULL: unwanted. */
+ * to, or written where they are new; NULL: unwanted. */
 typedef struct tb_k_attn_grad {
     const void *out, *gout;
     void *gq, *gk, *gv;
+    bool new_q, new_k, new_v;
 } tb_k_attn_grad;
 
 /** Tangent: tq, tk, tv may be NULL (zero). */

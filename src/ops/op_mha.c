@@ -264,12 +264,15 @@ static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     for (size_t i = from * g.group; i < to * g.group; i++) {
         const head h = {.b = i / g.heads, .h = i % g.heads, .rows = g.tq};
         const tb_k_attn p = kernel_call(c, &g, &h, chunk);
-        const tb_k_attn_grad grad = {
-            .out = tb_op_peek(c, c->out, o_at(&g, &h)),
-            .gout = tb_op_peek(c, c->gout, o_at(&g, &h)),
-            .gq = tb_op_at(c, c->gin[0], q_at(&g, &h)),
-            .gk = tb_op_at(c, c->gin[1], k_at(&g, &h)),
-            .gv = tb_op_at(c, c->gin[2], v_at(&g, &h))};
+        const tb_k_attn_grad grad = {.out = tb_op_peek(c, c->out, o_at(&g, &h)),
+                                     .gout =
+                                         tb_op_peek(c, c->gout, o_at(&g, &h)),
+                                     .gq = tb_op_at(c, c->gin[0], q_at(&g, &h)),
+                                     .gk = tb_op_at(c, c->gin[1], k_at(&g, &h)),
+                                     .gv = tb_op_at(c, c->gin[2], v_at(&g, &h)),
+                                     .new_q = !c->gbase[0],
+                                     .new_k = !c->gbase[1] && i % g.group == 0,
+                                     .new_v = !c->gbase[2] && i % g.group == 0};
         tb_attn_passes(c->ctx, c->k->dtype)->bwd(&p, &grad);
     }
 }
@@ -362,6 +365,7 @@ const tb_op tb_op_mha = {
     .needs = TB_NEED_IN(0) | TB_NEED_IN(1) | TB_NEED_IN(2) | TB_NEED_IN(3) |
              TB_NEED_OUT,
     .data = TB_NEED_IN(3),
+    .bases = TB_NEED_IN(0) | TB_NEED_IN(1) | TB_NEED_IN(2),
     .shape = shape,
     .fit = fit,
     .saved = saved,
