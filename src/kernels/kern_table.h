@@ -7,6 +7,7 @@
 #include "kernels/kern_norm.h"
 #include "kernels/kern_norm_bwd.h"
 #include "kernels/kern_rows.h"
+#include "kernels/kern_rope.h"
 #if REAL_BITS == 32
 #    include "kernels/kern_bf16.h"
 #endif
@@ -39,6 +40,7 @@ static const tb_kern FN(table) = {
     .softmax_fwd = FN(softmax_fwd),
     .softmax_bwd = FN(softmax_bwd),
     .attn = &FN(attn_passes),
+    .turn = FN(turn),
     .xent_fwd = FN(xent_fwd),
     .xent_bwd = FN(xent_bwd),
     .xent_tan = FN(xent_tan),

@@ -156,6 +156,11 @@ typedef struct tb_kern {
     /* attention with the same bits everywhere; see tb_attn_passes */
     const tb_k_attn_passes *attn;
 
+    /* n pairs (x[i], x[i + n]), or (x[2i], x[2i + 1]) if neighbours, turned by
+     * angles whose cos and sin these are, back if way is -1; y (+)= that */
+    void (*turn)(size_t n, bool neighbours, double way, const double *cos,
+                 const double *sin, const void *x, bool add, void *y);
+
     /* cross-entropy of logits [rows, v] against target[rows] (int32; < 0:
      * ignored, its lse is 0). Adds each row's loss to *loss in row order, lse:
      * f64 [rows] */

@@ -55,21 +55,28 @@ static rope rope_of(const tb_opcall *c)
     return r;
 }
 
+/* A token's cosines, then its sines. */
+static double *angles(const tb_opcall *c, const rope *r, size_t t)
+{
+    return (double *)c->scratch + t % c->time * r->w;
+}
+
 static void angle_range(const tb_opcall *c, size_t from, size_t to,
                         size_t chunk)
 {
     const rope r = rope_of(c);
     double base = c->attr[TB_ATTR_ROPE_BASE];
     (void)chunk;
-    for (size_t t = from; t < to; t++)
-        for (size_t i = 0; i < r.w / 2; i++) {
-            double turn = -2 * (double)i / (double)r.w;
-            double angle = ((double)t + c->attr[TB_ATTR_ROPE_START]) *
-                           tb_pow(base > 0 ? base : 10000, turn);
-            double *at = (double *)c->scratch + t * r.w + 2 * i;
+    for (size_t i = 0; i < r.w / 2; i++) {
+        double turn = -2 * (double)i / (double)r.w;
+        double speed = tb_pow(base > 0 ? base : 10000, turn);
+        for (size_t t = from; t < to; t++) {
+            double angle = ((double)t + c->attr[TB_ATTR_ROPE_START]) * speed;
+            double *at = angles(c, &r, t) + i;
             at[0] = tb_cos(angle);
-            at[1] = tb_sin(angle);
+            at[r.w / 2] = tb_sin(angle);
         }
+    }
 }
 
 static size_t scratch(const tb_opcall *c)
@@ -84,23 +91,14 @@ static void turn_rows(const tb_opcall *c, size_t from, size_t to, double way,
                       const void *x, bool add, void *y)
 {
     const rope p = rope_of(c);
-    for (size_t r = from; r < to; r++) {
-        const double *angle = (double *)c->scratch + r % c->time * p.w;
-        for (size_t h = 0; h < p.heads; h++) {
-            size_t at = (r * p.heads + h) * p.head, step = 1, far = p.w / 2;
-            if (p.interleaved)
-                step = 2, far = 1;
-            for (size_t i = 0; i < p.w / 2; i++) {
-                size_t ia = at + i * step, ib = ia + far;
-                double a = tb_op_get(c, x, ia), b = tb_op_get(c, x, ib);
-                double cos = angle[2 * i], sin = way * angle[2 * i + 1];
-                double ya = a * cos - b * sin, yb = a * sin + b * cos;
-                (add ? tb_op_acc : tb_op_set)(c, y, ia, ya);
-                (add ? tb_op_acc : tb_op_set)(c, y, ib, yb);
-            }
-            size_t rest = p.head - p.w;
+    const size_t rest = p.head - p.w;
+    for (size_t at = from * p.heads * p.head; from < to; from++) {
+        const double *cos = angles(c, &p, from), *sin = cos + p.w / 2;
+        for (size_t h = 0; h < p.heads; h++, at += p.head) {
             const void *xr = tb_op_peek(c, x, at + p.w);
             void *yr = tb_op_at(c, y, at + p.w);
+            c->k->turn(p.w / 2, p.interleaved, way, cos, sin,
+                       tb_op_peek(c, x, at), add, tb_op_at(c, y, at));
             if (add)
                 tb_op_plus(c, rest, xr, yr);
             else
@@ -118,7 +116,7 @@ static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     (void)chunk;
-    turn_rows(c, from, to, -1, c->gout, true, c->gin[0]);
+    turn_rows(c, from, to, -1, c->gout, c->gbase[0] != NULL, c->gin[0]);
 }
 
 static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
@@ -166,6 +164,7 @@ const tb_op tb_op_rope = {
     .place = TB_ATTR_ROPE_START + 1,
     .lane = TB_LANE_PASS,
     .jac = TB_JAC_SYMBOL,
+    .bases = TB_NEED_IN(0),
     .shape = shape,
     .scratch = scratch,
     .fwd = fwd,

@@ -115,6 +115,16 @@ static void call_attn_tan(const tb_kern *k, io *b)
                          .out = b->y, .tq = b->z, .tv = b->x, .tout = b->y2});
 }
 
+/* both kinds of pairs, written and added */
+static void call_turn(const tb_kern *k, io *b)
+{
+    size_t n = b->d / 2;
+    k->turn(n, false, 1, b->acc, b->acc2, b->x, false, b->y);
+    k->turn(n, false, -1, b->acc, b->acc2, b->z, true, b->y);
+    k->turn(n, true, 1, b->acc, b->acc2, b->x, false, b->y2);
+    k->turn(n, true, -1, b->acc, b->acc2, b->z, true, b->y3);
+}
+
 CALL(xent_fwd,
      k->xent_fwd(b->rows, b->d, b->x, b->target, b->rows_out, &b->scalar))
 CALL(xent_bwd,
@@ -176,6 +186,7 @@ static const struct kernel_call {
     ROWS(softmax_bwd, softmax_bwd)
     ROWS(attn, attn)
     ROWS(attn, attn_tan)
+    ROWS(turn, turn)
     ROWS(xent_fwd, xent_fwd)
     ROWS(xent_bwd, xent_bwd)
     ROWS(xent_tan, xent_tan)
