@@ -657,6 +657,56 @@ TB_TEST(bwd_starts_from_bases)
     each_bed(T, TB_F64, 0, bases);
 }
 
+/* Row parts in tiles of so many rows: bytes of the output and of all
+ * gradients, one after the other. */
+static void in_tiles(bed *b, size_t tile, char *all)
+{
+    size_t one = tb_dtype_size(b->type);
+    tb_rowcall r = {.op = b->op, .back = true, .c = bed_later_call(b)};
+    tb_rowgroup g = {.calls = &r, .n = 1, .tile = tile, .slots = 2};
+    g.rows = tb_op_row_count(&r.c);
+    bed_clear_gradients(b);
+    r.rows = b->op->bwd_rows;
+    r.c.gout = b->gy;
+    for (int i = 0; i < b->c.nin; i++)
+        if (bed_moves(b, i) && tb_op_row_input(b->op, i))
+            r.c.gbase[i] = r.c.gin[i] = b->g[i];
+    tb_rows_run(b->c.ctx, &g);
+    for (int i = 0; i < b->c.nin; all += b->n[i++] * one)
+        if (bed_moves(b, i))
+            memcpy(all, b->g[i], b->n[i] * one);
+    if (!b->op->fwd_rows || b->op->fwd)
+        return;
+    r.c = bed_call(b);
+    r.rows = b->op->fwd_rows;
+    r.back = false;
+    tb_rows_run(b->c.ctx, &g);
+    memcpy(all, b->y, b->nout * one);
+}
+
+static void tiles(tb_test *T, bed *b, const variant *v)
+{
+    size_t n = b->nout;
+    bool any = false;
+    (void)v;
+    for (int i = 0; i < b->c.nin; n += b->n[i++])
+        any = any || (bed_moves(b, i) && tb_op_row_input(b->op, i));
+    if (!any)
+        return;
+    char *small = tb_test_guarded(T, n * tb_dtype_size(b->type));
+    char *large = tb_test_guarded(T, n * tb_dtype_size(b->type));
+    memset(small, 0, n * tb_dtype_size(b->type));
+    memset(large, 0, n * tb_dtype_size(b->type));
+    in_tiles(b, 3, small);
+    in_tiles(b, 64, large);
+    TB_SAME(T, small, large, n * tb_dtype_size(b->type));
+}
+
+TB_TEST(tiles_do_not_show)
+{
+    each_bed(T, TB_F64, 0, tiles);
+}
+
 /* One gradient alone has the bits it has among all; none at all is fine. */
 static void unwanted(tb_test *T, bed *b, const variant *v)
 {
