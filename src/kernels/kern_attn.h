@@ -181,9 +181,13 @@ static void FN(attn_across)(size_t rows, size_t n, const REAL *x, size_t ld,
         for (size_t i = 0; i < deep; i += FN(VEC))
             FN(transpose)
     (x + r * ld + i, ld, y + i * TB_ATTN_KEYS + r, TB_ATTN_KEYS);
-    for (size_t i = 0; i < n; i++)
-        for (size_t r = i < deep ? whole : 0; r < TB_ATTN_KEYS; r++)
-            y[i * TB_ATTN_KEYS + r] = r < rows ? x[r * ld + i] : 0;
+    for (size_t i = 0; i < n; i++) {
+        REAL *line = y + i * TB_ATTN_KEYS;
+        size_t r = i < deep ? whole : 0;
+        memset(line + r, 0, (TB_ATTN_KEYS - r) * sizeof *line);
+        for (; r < rows; r++)
+            line[r] = x[r * ld + i];
+    }
 }
 
 /* --- one block of scores ----------------------------------------------------
@@ -542,18 +546,20 @@ static void FN(attn_fwd)(const tb_k_attn *p, void *out)
  * With P' = m P, m what dropout makes of 1, dP' = dy v^T and dP = m dP', whose
  * mean under P is <dy, y> in each row, dS = P (dP - mean). */
 
-static REAL FN(attn_dot)(size_t n, const REAL *a, const REAL *b)
+/* <dy, y> of some rows, each in the order in which a tile sums dy v^T: where a
+ * query sees one key alone, y is its v, and dS is 0 and no rounding. */
+static void FN(attn_means)(const tb_k_attn *p, const REAL *gout,
+                           const REAL *out, REAL *mean)
 {
-    const size_t whole = n / TB_LANES * TB_LANES;
-    REAL lane[TB_LANES] = {0};
-    for (size_t i = 0; i < whole; i += TB_LANES) {
-        TB_WHOLE
-        for (size_t j = 0; j < TB_LANES; j++)
-            lane[j] += a[i + j] * b[i + j];
+    enum { ABREAST = 8 };
+    for (size_t r = 0; r < p->rows; r += ABREAST) {
+        const size_t n = FN(least)(ABREAST, p->rows - r), at = r * p->ldo;
+        REAL sum[ABREAST] = {0};
+        for (size_t i = 0; i < p->vd; i++)
+            for (size_t j = 0; j < n; j++)
+                sum[j] += gout[at + j * p->ldo + i] * out[at + j * p->ldo + i];
+        memcpy(mean + r, sum, n * sizeof *sum);
     }
-    for (size_t i = whole; i < n; i++)
-        lane[i - whole] += a[i] * b[i];
-    return FN(attn_fold)(lane);
 }
 
 /* The rest of a row of a block of which n columns are there becomes 0. */
@@ -711,9 +717,7 @@ static void FN(attn_bwd)(const tb_k_attn *p, const tb_k_attn_grad *g)
 {
     const FN(attn_work) w = FN(attn_carve)(p);
     FN(attn_block) b = {.p = p};
-    for (size_t r = 0; r < p->rows; r++)
-        w.mean[r] = FN(attn_dot)(p->vd, (const REAL *)g->gout + r * p->ldo,
-                                 (const REAL *)g->out + r * p->ldo);
+    FN(attn_means)(p, g->gout, g->out, w.mean);
     for (; b.c0 < p->keys; b.c0 += TB_ATTN_KEYS) {
         const REAL *k = (const REAL *)p->k + b.c0 * p->ldk;
         const REAL *v = (const REAL *)p->v + b.c0 * p->ldv;

@@ -570,6 +570,39 @@ TB_TEST(a_wide_head)
     check_plain(T, &v);
 }
 
+/* A query that sees one key, or gives it all of its attention, has no gradient
+ * at all: not one of the size of a rounding. */
+TB_TEST(one_key_gives_no_gradient)
+{
+    for (int type = 0; type < 2; type++)
+        for (size_t hd = 4; hd <= 68; hd += 32) {
+            variant v = attention(1, 1, 0);
+            bed b;
+            for (int i = 0; i < 3; i++)
+                v.in[i].width = HEADS * hd;
+            TB_REQUIRE(T, bed_open(T, &b, &v, type ? TB_F32 : TB_F64));
+            run_all(&b);
+            TB_CHECK(T, all_zero(&b, b.g[0], 0, b.n[0]));
+            TB_CHECK(T, all_zero(&b, b.g[1], 0, b.n[1]));
+            TB_CHECK(T, !all_zero(&b, b.g[2], 0, b.n[2]));
+        }
+}
+
+/* The same where other keys are there: scores far apart. */
+TB_TEST(one_hot_attention_gives_no_gradient)
+{
+    bed b;
+    variant v = attention(3, 70, 0);
+    TB_REQUIRE(T, bed_open(T, &b, &v, TB_F64));
+    for (size_t i = 0; i < b.n[0]; i++)
+        tb_test_set(b.type, b.x[0], i, 100);
+    for (size_t i = 0; i < b.n[1]; i++)
+        tb_test_set(b.type, b.x[1], i, 100.0 * (double)(i / W));
+    run_all(&b);
+    TB_CHECK(T, all_zero(&b, b.g[0], 0, b.n[0]));
+    TB_CHECK(T, all_zero(&b, b.g[1], 0, b.n[1]));
+}
+
 /* What is kept grows with the number of tokens, not with its square; scratch
  * does, too. */
 TB_TEST(memory_is_linear)
