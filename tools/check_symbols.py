@@ -21,7 +21,7 @@ FILES = (r"open|close|p?read|write|f?stat|fcntl|flock|fsync|ftruncate|"
          r"__errno_location|strerror|getpid|isatty")
 SIGNALS = r"sig(emptyset|addset|ismember|pending|timedwait)|pthread_sigmask"
 ROOMS = {
-    "base": r"aligned_alloc|free|getenv",
+    "base": r"aligned_alloc|posix_memalign|madvise|free|getenv",
     "threads": r"omp_\w+|GOMP_\w+|pthread_\w+|sysconf",
     "kernels": r"dl(open|sym|close)|__cpu_(model|indicator_init)",
     "equation": r"fopen|fread|ferror|fclose|__errno_location|strerror",

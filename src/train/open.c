@@ -181,7 +181,7 @@ static void tell_memory(const tb_trainer *t)
     const double one =
         (double)(t->model->nelements * tb_dtype_size(t->model->dtype));
     tb_say(t->ctx, TB_LOG_INFO,
-           "memory %.0f MB: %.0f of weights, gradients and moments, %.0f of "
+           "memory %.1f MB: %.1f of weights, gradients and moments, %.1f of "
            "what an update computes",
            (4 * one + (double)t->memory) / 1e6, 4 * one / 1e6,
            (double)t->memory / 1e6);

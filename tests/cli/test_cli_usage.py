@@ -364,7 +364,9 @@ def one_line_on_a_terminal(t):
     data = on_terminal(t, {}, *line)
     t.has(data.decode(), "\r", "30/30", "\x1b[K", "left")
     groups, bar = data[:data.index(b"train [")], data[data.index(b"train ["):]
-    t.ok(all(b"decayed" in row for row in groups.split(b"\r\n")[:-1]), groups)
+    rows = groups.split(b"\r\n")
+    t.ok(rows[0].startswith(b"tollbooth: memory "), groups)
+    t.ok(all(b"decayed" in row for row in rows[1:-1]), groups)
     t.eq(bar.count(b"\n"), 0, bar)
     data = on_terminal(t, {"TERM": "dumb"}, *line)
     t.ok(b"\x1b" not in data and b"30/30" in data, data)
