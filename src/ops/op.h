@@ -146,7 +146,13 @@ typedef struct tb_op {
     /* row parts: a row of streams in gives that row of streams out, so several
      * ops can go through memory together */
     tb_rows_fn fwd_rows, bwd_rows, tan_rows;
-    bool elements;    /* they want elements [from, to) instead */
+    bool elements; /* they want elements [from, to) instead */
+    bool sums;     /* out = in[0] + in[1] */
+    /* rows [from, to) of `sum`, an op that sums into this one's in[0], and of
+     * this one in a single pass, with the bits of both row parts; false: it was
+     * not done. NULL: never */
+    bool (*fwd_sum_rows)(const tb_opcall *c, const tb_opcall *sum, size_t from,
+                         size_t to);
     unsigned rows_in; /* of an op with both parts: the inputs that the row part
                          reads in fwd and has gradients for in bwd; 0: all */
     /* what a piece of rows sums: doubles of scratch, 0 before bwd_rows, see

@@ -81,6 +81,7 @@ static void sub_tan_range(const tb_opcall *c, size_t from, size_t to,
 
 const tb_op tb_op_add = {
     .name = "add",
+    .sums = true,
     .symbol = "+",
     .min_in = 2,
     .max_in = 2,

@@ -88,6 +88,26 @@ static void fwd_part(const tb_opcall *c, tb_norm_family family, size_t from,
     c->k->norm_fwd(&p, tb_op_at(c, c->out, from * p.d), stat_of(c, from));
 }
 
+/* The residual sum and its norm: rows of the sum are not read back. */
+static bool fwd_sum(const tb_opcall *c, const tb_opcall *sum,
+                    tb_norm_family family, size_t from, size_t to)
+{
+    tb_norm_form f = tb_norm_form_of(c, family);
+    from *= f.groups, to *= f.groups;
+    if (!f.plain)
+        return false;
+    const size_t at = from * f.d;
+    const tb_k_sum s = {.r = tb_op_peek(c, sum->in[1], at),
+                        .cx = 1,
+                        .cr = 1,
+                        .sum = tb_op_at(c, sum->out, at)};
+    tb_k_norm p = rows_of(c, &f, from, to);
+    p.x = tb_op_peek(c, sum->in[0], at);
+    p.stream = c->stream && sum->stream;
+    c->k->addnorm_fwd(&p, &s, tb_op_at(c, c->out, at), stat_of(c, from));
+    return true;
+}
+
 /* Each chunk sums its gain and bias gradients in its own doubles. */
 static void bwd_part(const tb_opcall *c, tb_norm_family family, size_t from,
                      size_t to, size_t chunk)
@@ -184,6 +204,11 @@ static const char *check_rows(const tb_opcall *c, tb_norm_family family,
     {                                                                          \
         fwd_part(c, family, from, to, chunk);                                  \
     }                                                                          \
+    static bool label##_fwd_sum(const tb_opcall *c, const tb_opcall *sum,      \
+                                size_t from, size_t to)                        \
+    {                                                                          \
+        return fwd_sum(c, sum, family, from, to);                              \
+    }                                                                          \
     static void label##_bwd_range(const tb_opcall *c, size_t from, size_t to,  \
                                   size_t chunk)                                \
     {                                                                          \
@@ -228,6 +253,7 @@ static const char *check_rows(const tb_opcall *c, tb_norm_family family,
         .shape = label##_shape,                                                \
         .saved = label##_saved,                                                \
         .fwd_rows = label##_fwd_range,                                         \
+        .fwd_sum_rows = label##_fwd_sum,                                       \
         .bwd_rows = label##_bwd_range,                                         \
         .tan_rows = label##_tan_range,                                         \
         .part = label##_part,                                                  \

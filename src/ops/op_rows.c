@@ -66,6 +66,14 @@ static uintptr_t moved(const tb_rowgroup *g, const void *p, size_t row_bytes,
     return at + slot * g->store_bytes - from * row_bytes;
 }
 
+/* Call i sums what the next one can take as it is made. */
+static bool pairs(const tb_rowgroup *g, size_t i)
+{
+    const tb_rowcall *r = &g->calls[i];
+    return i + 1 < g->n && !r->back && r[0].op->sums && r[1].op->fwd_sum_rows &&
+           r[1].c.in[0] == r[0].c.out;
+}
+
 /* Whether what call i writes row by row is read from memory: it is large, and
  * stands in no tile and before no call of this group that reads it. */
 static bool far_away(const tb_rowgroup *g, size_t i)
@@ -76,7 +84,7 @@ static bool far_away(const tb_rowgroup *g, size_t i)
     bool tile = (uintptr_t)p - (uintptr_t)g->store < g->store_bytes;
     if (!p || tile || tb_op_bytes(&r->c, g->rows * width) < FAR_BYTES)
         return false;
-    for (size_t k = i + 1; k < g->n; k++) {
+    for (size_t k = i + (pairs(g, i) ? 2 : 1); k < g->n; k++) {
         const tb_opcall *c = &g->calls[k].c;
         for (int n = 0; n < c->nin; n++)
             if (c->in[n] == p || c->gbase[n] == p || c->gin[n] == p)
@@ -126,12 +134,24 @@ static void run_rows(const tb_rowcall *r, const tb_opcall *c, size_t from,
     r->rows(c, from * unit, to * unit, chunk);
 }
 
+static bool run_pair(const tb_rowgroup *g, size_t i, size_t from, size_t to,
+                     size_t slot)
+{
+    if (!pairs(g, i))
+        return false;
+    const tb_opcall sum = call_at(g, &g->calls[i].c, from, slot);
+    const tb_opcall c = call_at(g, &g->calls[i + 1].c, from, slot);
+    return g->calls[i + 1].op->fwd_sum_rows(&c, &sum, from, to);
+}
+
 static void run_tile(const tb_rowgroup *g, size_t from, size_t to, size_t chunk,
                      size_t slot)
 {
     for (size_t i = 0; i < g->n; i++) {
         const tb_rowcall *r = &g->calls[i];
-        if (g->store_bytes) {
+        if (run_pair(g, i, from, to, slot)) {
+            i++;
+        } else if (g->store_bytes) {
             tb_opcall c = call_at(g, &r->c, from, slot);
             run_rows(r, &c, from, to, chunk);
         } else {
@@ -147,6 +167,14 @@ static size_t part_of(const tb_op *op, const tb_opcall *c)
     return op->part ? op->part(c) : 0;
 }
 
+/* A forward pass for which nothing has to stay in the cache goes straight on.
+ */
+static size_t tile_of(const tb_rowgroup *g, size_t rows)
+{
+    bool one = g->n == 1 || (g->n == 2 && pairs(g, 0));
+    return one && !g->store_bytes && !g->calls[0].back ? rows : g->tile;
+}
+
 static void run_piece(void *arg, size_t chunk, size_t slot)
 {
     const tb_rowgroup *g = arg;
@@ -159,8 +187,9 @@ static void run_piece(void *arg, size_t chunk, size_t slot)
         if (part)
             memset(tb_op_part(&r->c, chunk, part), 0, part * sizeof(double));
     }
+    const size_t tile = tile_of(g, end - from);
     for (size_t to; from < end; from = to) {
-        to = end - from < g->tile ? end : from + g->tile;
+        to = end - from < tile ? end : from + tile;
         run_tile(g, from, to, chunk, slot);
     }
 }
