@@ -57,31 +57,30 @@ TB_INLINE double FN(normal_of)(uint32_t w0, uint32_t w1, uint32_t w2,
     return radius * tb_inline_cos_near(two_pi * unit53(w2, w3));
 }
 
-static void FN(normal)(tb_rng r, uint64_t first, size_t n, double c, void *y_)
+/* c times numbers of one kind, 16 at a time */
+TB_INLINE void FN(fill)(tb_rng r, uint64_t first, size_t n, double c,
+                        bool normal, REAL *y)
 {
-    REAL *y = y_, z[TB_LANES];
+    REAL z[TB_LANES];
     uint32_t w[4][TB_LANES];
     for (size_t i = 0; i < n; i += TB_LANES) {
         philox16(r, first + i, w);
         TB_WHOLE
         for (int j = 0; j < TB_LANES; j++)
-            z[j] =
-                (REAL)(c * FN(normal_of)(w[0][j], w[1][j], w[2][j], w[3][j]));
+            z[j] = (REAL)(c * (normal ? FN(normal_of)(w[0][j], w[1][j], w[2][j],
+                                                      w[3][j])
+                                      : 2 * unit53(w[0][j], w[1][j]) - 1));
         size_t len = n - i < TB_LANES ? n - i : TB_LANES;
         memcpy(y + i, z, len * sizeof *z);
     }
 }
 
-static void FN(uniform)(tb_rng r, uint64_t first, size_t n, double c, void *y_)
+static void FN(normal)(tb_rng r, uint64_t first, size_t n, double c, void *y)
 {
-    REAL *y = y_, z[TB_LANES];
-    uint32_t w[4][TB_LANES];
-    for (size_t i = 0; i < n; i += TB_LANES) {
-        philox16(r, first + i, w);
-        TB_WHOLE
-        for (int j = 0; j < TB_LANES; j++)
-            z[j] = (REAL)(c * (2 * unit53(w[0][j], w[1][j]) - 1));
-        size_t len = n - i < TB_LANES ? n - i : TB_LANES;
-        memcpy(y + i, z, len * sizeof *z);
-    }
+    FN(fill)(r, first, n, c, true, y);
+}
+
+static void FN(uniform)(tb_rng r, uint64_t first, size_t n, double c, void *y)
+{
+    FN(fill)(r, first, n, c, false, y);
 }

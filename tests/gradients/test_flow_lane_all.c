@@ -2,6 +2,7 @@
 /* The lane that explain states against the lane that flow measures, through N
  * blocks of every built-in block: by kind, and as the product of the lane's
  * formulas evaluated on the values of the run. */
+#include "sizes_help.h"
 #include "flow/flow_model.h"
 #include "model/lane_depth.h"
 #include "model/symbolic.h"
@@ -17,28 +18,13 @@ typedef struct taken {
     tb_batch batch;
 } taken;
 
-/* Heads of 4, as many as the block's own model: section wants. */
-static tb_settings sizes_for(const tb_block *b)
-{
-    tb_settings s = TB_SETTINGS_UNSET;
-    s.depth = DEPTH;
-    s.context = TOKENS;
-    s.vocab = 13;
-    s.heads = 2;
-    for (int i = 0; i < b->nsettings; i++)
-        if (tb_streq(b->settings[i].key, "heads"))
-            s.heads = 0;
-    s.width = s.heads ? 8 : 64;
-    return s;
-}
-
 static tb_status take(tb_ctx *ctx, taken *x, const char *what)
 {
     *x = (taken){.batch = {.tokens = x->ids, .targets = x->ids + 1}};
     for (int i = 0; i <= TOKENS; i++)
         x->ids[i] = (i * 5 + 2) % 13;
     TB_TRY(tb_block_load(ctx, what, &x->block));
-    tb_flow_spec s = {.settings = sizes_for(x->block),
+    tb_flow_spec s = {.settings = help_sizes(x->block, DEPTH, TOKENS, 13),
                       .seed = SEED,
                       .dtype = TB_F64,
                       .cotangent = TB_COTANGENT_RANDOM,

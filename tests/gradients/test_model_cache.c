@@ -2,6 +2,7 @@
 /* Logits of tokens given a few at a time against those of all at once: the
  * same bits where products are exact, for every built-in block, every kind of
  * position, with an encoder, and after sequences were picked. */
+#include "sizes_help.h"
 #include "model/cache.h"
 #include "tb_test.h"
 
@@ -16,21 +17,6 @@ typedef struct rig {
     double *whole; /* [BATCH, TIME, VOCAB] */
 } rig;
 
-/* Heads of 4, as many as the block's own model: section wants. */
-static tb_settings sizes_for(const tb_block *b)
-{
-    tb_settings s = TB_SETTINGS_UNSET;
-    s.depth = DEPTH;
-    s.context = TIME;
-    s.vocab = VOCAB;
-    s.heads = 2;
-    for (int i = 0; i < b->nsettings; i++)
-        if (tb_streq(b->settings[i].key, "heads"))
-            s.heads = 0;
-    s.width = s.heads ? 8 : 64;
-    return s;
-}
-
 static tb_status make(tb_ctx *ctx, rig *r, const char *text,
                       void (*change)(tb_settings *s), tb_dtype dtype)
 {
@@ -42,7 +28,7 @@ static tb_status make(tb_ctx *ctx, rig *r, const char *text,
     for (size_t i = 0; i < TB_LEN(r->keep); i++)
         r->keep[i] = i % SOURCE < 2 + i / SOURCE;
     TB_TRY(tb_block_load(ctx, text, &r->block));
-    tb_settings s = sizes_for(r->block);
+    tb_settings s = help_sizes(r->block, DEPTH, TIME, VOCAB);
     if (change)
         change(&s);
     TB_TRY(tb_model_create(ctx, r->block, &s, dtype, &r->m));

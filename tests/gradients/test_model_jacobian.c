@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Jacobians by many cotangents at once against those row by row: of the layers
  * of every built-in block, and of what cannot be repeated. */
+#include "sizes_help.h"
 #include "model/model.h"
 #include "tb_test.h"
 
@@ -14,22 +15,6 @@ typedef struct rig {
     tb_batch batch;
 } rig;
 
-/* Heads of 4, as many as the block's own model: section wants. */
-static tb_settings sizes_for(const tb_block *b, tb_stacks stack)
-{
-    tb_settings s = TB_SETTINGS_UNSET;
-    s.depth = DEPTH;
-    s.stack = (int)stack;
-    s.context = TIME;
-    s.vocab = 13;
-    s.heads = 2;
-    for (int i = 0; i < b->nsettings; i++)
-        if (tb_streq(b->settings[i].key, "heads"))
-            s.heads = 0;
-    s.width = s.heads ? 8 : 64;
-    return s;
-}
-
 static tb_status rig_open(tb_ctx *ctx, rig *r, const char *text,
                           tb_stacks stack, tb_dtype dtype)
 {
@@ -39,7 +24,8 @@ static tb_status rig_open(tb_ctx *ctx, rig *r, const char *text,
     if (stack == TB_STACKS_BOTH)
         r->batch.source = r->ids + BATCH * TIME;
     TB_TRY(tb_block_load(ctx, text, &r->block));
-    const tb_settings s = sizes_for(r->block, stack);
+    tb_settings s = help_sizes(r->block, DEPTH, TIME, 13);
+    s.stack = (int)stack;
     TB_TRY(tb_model_create(ctx, r->block, &s, dtype, &r->m));
     TB_TRY(tb_model_init(r->m, SEED));
     TB_TRY(tb_model_bind(r->m, BATCH, TIME, TB_PASS_BWD | TB_PASS_KEEP));

@@ -23,6 +23,15 @@ typedef struct io {
     double scalar;
 } io;
 
+static const tb_k_adamw call_adamw_of = {.lr = 1e-3,
+                                         .beta1 = 0.9,
+                                         .beta2 = 0.95,
+                                         .eps = 1e-8,
+                                         .decay = 0.1,
+                                         .bias1 = 0.3,
+                                         .bias2 = 0.2,
+                                         .grad_scale = 0.7};
+
 #define CALL(name, call)                                                       \
     static void call_##name(const tb_kern *k, io *b)                           \
     {                                                                          \

@@ -79,14 +79,7 @@ static io hash_io(hash_store *s, size_t rows, size_t d, bool special)
                          .rows = rows,
                          .d = d,
                          .eps = 1e-5};
-    b.adamw = (tb_k_adamw){.lr = 1e-3,
-                           .beta1 = 0.9,
-                           .beta2 = 0.95,
-                           .eps = 1e-8,
-                           .decay = 0.1,
-                           .bias1 = 0.3,
-                           .bias2 = 0.2,
-                           .grad_scale = 0.7};
+    b.adamw = call_adamw_of;
     return b;
 }
 
