@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* tollbooth picture: figures of the walkthrough, by name. */
-#include "named.h"
+#include "cli.h"
 #include "tollbooth/shot.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const opt_usage usage = {
     .name = "picture",
     .operands = "SHOT",
     .summary = "a figure of the walkthrough, computed",
     .detail = "SHOT is a name of the list that `tollbooth picture --list` "
-              "prints. --set replaces its numbers by name, as JSON or from a "
-              "file. Every number in a picture is computed when it is drawn.",
-    .example = "picture batchnorm --set padding='[0,2,8]' --format svg",
+              "prints. --set replaces its inputs by name, several with commas "
+              "between them. Every number in a picture is computed when it is "
+              "drawn, and what it claims is checked then.",
+    .example = "picture batchnorm --set 'padding=[0,2,8],token=2' --format "
+               "svg",
     .min = 0,
     .max = 1,
 };
@@ -21,48 +24,83 @@ enum { AS_TEXT, AS_SVG, AS_JSON };
 
 typedef struct picture_options {
     int format, theme;
-    bool ascii;
+    bool ascii, check;
 } picture_options;
+
+static int list_object(tb_ctx *ctx)
+{
+    tb_json *j;
+    if (tb_json_create(ctx, &j) != TB_OK)
+        return die(ctx, TB_ERR_MEMORY);
+    tb_shots_json(j, NULL);
+    return print_json(ctx, j, 0);
+}
 
 static int list_shots(void)
 {
-    for (size_t i = 0; i < tb_shot_count(); i++)
-        printf("%-12s %s (--set %s)\n", tb_shot_name(i), tb_shot_about(i),
-               tb_shot_inputs(i));
+    for (size_t i = 0; i < tb_shot_count(); i++) {
+        size_t n;
+        const tb_shot_input *in = tb_shot_inputs(i, &n);
+        printf("%-12s %s (--set", tb_shot_name(i), tb_shot_about(i));
+        for (size_t k = 0; k < n; k++)
+            printf(" %s", in[k].name);
+        printf(")\n");
+    }
     return finish(0);
 }
 
-static int print_object(tb_ctx *ctx, const tb_shot *s)
+static int print_object(tb_ctx *ctx, const tb_shot *s, int code)
 {
     tb_json *j;
     if (tb_json_create(ctx, &j) != TB_OK)
         return die(ctx, TB_ERR_MEMORY);
     tb_shot_json(s, j, NULL);
-    return print_json(ctx, j, 0);
+    return print_json(ctx, j, code);
 }
 
 static int draw(tb_ctx *ctx, const tb_shot *s, const picture_options *o)
 {
+    int code = o->check && !tb_shot_ok(s) ? tb_status_exit(TB_CHECK) : 0;
     tb_terminal term = terminal_of(o->ascii);
+    tb_svg how = {.theme = (tb_theme)o->theme};
     tb_out *out;
     if (o->format == AS_JSON)
-        return print_object(ctx, s);
+        return print_object(ctx, s, code);
     if (tb_out_create(ctx, &out) != TB_OK)
         return die(ctx, TB_ERR_MEMORY);
-    tb_status status = o->format == AS_SVG
-                           ? tb_shot_svg(s, (tb_theme)o->theme, out)
-                           : tb_shot_term(s, &term, out);
+    tb_status status = o->format == AS_SVG ? tb_shot_svg(s, &how, out)
+                                           : tb_shot_term(s, &term, out);
     if (status == TB_OK)
         fputs(tb_out_str(out), stdout);
     tb_out_destroy(out);
-    return status == TB_OK ? finish(0) : die(ctx, status);
+    return status == TB_OK ? finish(code) : die(ctx, status);
 }
 
-static int run(tb_ctx *ctx, const char *name, const named *sets,
+/* Several --set, and several in one: joined as the page's address does. */
+static bool add_setting(char *all, size_t room, const char *one)
+{
+    size_t n = strlen(all), k = strlen(one);
+    if (n + k + 2 > room)
+        return false;
+    all[n] = '&';
+    memcpy(all + n + 1, one, k + 1);
+    return true;
+}
+
+static int run(tb_ctx *ctx, const char *name, const opt_many *sets,
                const picture_options *o)
 {
+    char settings[4096] = "";
+    for (size_t i = 0; i < sets->count; i++)
+        if (strcspn(sets->items[i], "=") == 0 || !strchr(sets->items[i], '='))
+            return usage_error("picture", "--set: got %s, wanted NAME=VALUE",
+                               sets->items[i]);
+        else if (!add_setting(settings, sizeof settings, sets->items[i]))
+            return usage_error("picture", "--set: got more than %zu bytes",
+                               sizeof settings);
     tb_shot *s;
-    tb_status status = tb_shot_create(ctx, name, sets->count, sets->values, &s);
+    tb_ctx_exact(ctx, true); /* as the page computes */
+    tb_status status = tb_shot_create(ctx, name, settings, &s);
     if (status != TB_OK)
         return die(ctx, status);
     int code = draw(ctx, s, o);
@@ -76,8 +114,7 @@ int cmd_picture(tb_ctx *ctx, int argc, char **argv)
     picture_options o = {.format = AS_TEXT};
     bool json = false, list = false;
     const opt opts[] = {
-        {"set", OPT_MANY, &set, "NAME=V", "other numbers: padding='[0,1,20]'",
-         0, 0},
+        {"set", OPT_MANY, &set, "NAME=V", "other inputs: 'N=24,seed=2'", 0, 0},
         {"format", OPT_CHOICE, &o.format, NULL, "what to print (default text)",
          "text|svg|json", 0},
         {"json", OPT_FLAG, &json, NULL, "the same as --format json", 0, 0},
@@ -85,6 +122,8 @@ int cmd_picture(tb_ctx *ctx, int argc, char **argv)
          "colours of the SVG (default auto: the reader's)", "auto|light|dark",
          0},
         {"ascii", OPT_FLAG, &o.ascii, NULL, "plain ASCII drawing", 0, 0},
+        {"check", OPT_FLAG, &o.check, NULL, "exit 1 if a claim does not hold",
+         0, 0},
         {"list", OPT_FLAG, &list, NULL, "the names, and what they show", 0, 0},
         OPT_END,
     };
@@ -92,15 +131,10 @@ int cmd_picture(tb_ctx *ctx, int argc, char **argv)
     if (end != OPT_GO)
         return end == OPT_DONE ? finish(0) : 2;
     if (list)
-        return list_shots();
+        return json ? list_object(ctx) : list_shots();
     if (argc == 0)
         return usage_error("picture", "got 0 operands, wanted SHOT; --list "
                                       "names them");
     o.format = json ? AS_JSON : o.format;
-    named sets = {.command = "picture"};
-    int code = named_add_all(ctx, &sets, "set", &set);
-    if (code == 0)
-        code = run(ctx, argv[0], &sets, &o);
-    named_clear(ctx, &sets);
-    return code;
+    return run(ctx, argv[0], &set, &o);
 }

@@ -7,6 +7,7 @@
 #include "tollbooth/eval.h"
 #include "tollbooth/explain.h"
 #include "tollbooth/flow.h"
+#include "tollbooth/shot.h"
 
 #define EXPORT(name) __attribute__((export_name(#name)))
 
@@ -179,6 +180,57 @@ int tb_web_flow(const char *what, size_t n, uint32_t seed, int dtype,
     if (f)
         tb_flow_free(page.ctx, f);
     return end(s);
+}
+
+/* --- shots ---------------------------------------------------------------- */
+
+enum { AS_JSON, AS_SVG, AS_TABLES, AS_TEXT };
+
+static tb_status print_shot(const tb_shot *shot, int face)
+{
+    static const tb_svg how = {.in_html = true};
+    if (face == AS_JSON) {
+        TB_TRY(tb_json_create(page.ctx, &page.json));
+        tb_shot_json(shot, page.json, NULL);
+        return TB_OK;
+    }
+    TB_TRY(tb_out_create(page.ctx, &page.out));
+    if (face == AS_SVG)
+        return tb_shot_svg(shot, &how, page.out);
+    if (face == AS_TABLES)
+        return tb_shot_html(shot, page.out);
+    return tb_shot_term(shot, NULL, page.out);
+}
+
+/** tb_web_picture - a shot with settings as `picture --set` takes them.
+ * `face`: 0 JSON, 1 SVG for a page, 2 HTML tables, 3 text; the faces of one
+ * shot, asked for one after the other, are computed once. */
+EXPORT(tb_web_picture)
+int tb_web_picture(const char *name, size_t n, const char *settings, size_t m,
+                   int face);
+int tb_web_picture(const char *name, size_t n, const char *settings, size_t m,
+                   int face)
+{
+    static struct {
+        tb_shot *shot;
+        char *name, *settings;
+    } last;
+    char *what = NULL, *set = NULL;
+    tb_status s = start();
+    if (s == TB_OK)
+        s = copy_text(name, n, &what);
+    if (s == TB_OK)
+        s = copy_text(settings, m, &set);
+    if (s == TB_OK && !(last.shot && tb_streq(last.name, what) &&
+                        tb_streq(last.settings, set))) {
+        tb_shot_destroy(last.shot);
+        s = tb_shot_create(page.ctx, what, set, &last.shot);
+    }
+    tb_free(page.ctx, last.name);
+    tb_free(page.ctx, last.settings);
+    last.name = what;
+    last.settings = set;
+    return end(s == TB_OK ? print_shot(last.shot, face) : s);
 }
 
 /* --- eval ----------------------------------------------------------------- */

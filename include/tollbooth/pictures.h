@@ -117,8 +117,10 @@ void tb_scene_arrow(tb_scene *s, const double *xy, size_t n,
  * and alpha of st apply). */
 void tb_scene_group(tb_scene *s, const tb_style *st);
 void tb_scene_end(tb_scene *s);
-/** tb_scene_place - draws all items of `part` moved by (dx, dy). */
-void tb_scene_place(tb_scene *s, const tb_scene *part, double dx, double dy);
+/** tb_scene_place - draws all items of `part` moved by (dx, dy), its ids as
+ * "prefix-id" (prefix NULL: as they are). */
+void tb_scene_place(tb_scene *s, const tb_scene *part, const char *prefix,
+                    double dx, double dy);
 
 /** tb_text_width - px `text` takes, an upper estimate over common sans-serif
  * fonts, so that labels placed by it do not collide. */

@@ -253,34 +253,46 @@ void tb_scene_arrow(tb_scene *s, const double *xy, size_t n, const tb_style *st)
                   3, true, &tip);
 }
 
-void tb_scene_place(tb_scene *s, const tb_scene *part, double dx, double dy)
+static void move(tb_scene *s, tb_item *it, double dx, double dy)
+{
+    double *xy = NULL;
+    it->x += dx;
+    it->y += dy;
+    if (it->n)
+        xy = tb_arena_alloc(&s->arena, 2 * it->n * sizeof *xy);
+    if (it->n && !xy) {
+        tb_scene_fail(s, TB_ERR_MEMORY);
+        return;
+    }
+    for (size_t k = 0; k < it->n; k++) {
+        xy[2 * k] = it->xy[2 * k] + dx;
+        xy[2 * k + 1] = it->xy[2 * k + 1] + dy;
+    }
+    it->xy = xy;
+}
+
+void tb_scene_place(tb_scene *s, const tb_scene *part, const char *prefix,
+                    double dx, double dy)
 {
     if (part->status != TB_OK)
         tb_scene_fail(s, part->status);
     for (size_t i = 0; i < part->count && s->status == TB_OK; i++) {
         const tb_item *from = &part->items[i];
-        tb_item *it = add(s, from->kind, &from->style);
+        tb_style style = from->style;
+        if (prefix && style.id)
+            style.id = tb_arena_printf(&s->arena, "%s-%s", prefix, style.id);
+        tb_item *it = add(s, from->kind, &style);
         if (!it)
             return;
-        tb_style style = it->style;
+        style = it->style;
         *it = *from;
         it->style = style;
-        it->x += dx;
-        it->y += dy;
         it->text = keep(s, from->text);
-        double *xy = NULL;
-        if (from->n)
-            xy = tb_arena_alloc(&s->arena, 2 * from->n * sizeof *xy);
-        if (from->n && !xy) {
-            tb_scene_fail(s, TB_ERR_MEMORY);
-            return;
-        }
-        for (size_t k = 0; k < from->n; k++) {
-            xy[2 * k] = from->xy[2 * k] + dx;
-            xy[2 * k + 1] = from->xy[2 * k + 1] + dy;
-        }
-        it->xy = xy;
+        move(s, it, dx, dy);
     }
+    for (size_t i = 0; i < part->depth; i++) /* groups it left open */
+        if (!add(s, TB_ITEM_END, NULL))
+            return;
 }
 
 /* --- measuring ---------------------------------------------------------- */

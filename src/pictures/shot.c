@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of shots, their numbers, and their three faces. */
+/* The table of shots, their life, and what a shot leaves while it is built. */
 #include "pictures/shot_parts.h"
 
 static const shot_row *const rows[] = {&shot_batchnorm};
@@ -19,77 +19,12 @@ const char *tb_shot_about(size_t i)
     return rows[i]->about;
 }
 
-const char *tb_shot_inputs(size_t i)
+const tb_shot_input *tb_shot_inputs(size_t i, size_t *n)
 {
-    return rows[i]->inputs;
-}
-
-/* --- numbers -------------------------------------------------------------- */
-
-static int input_of(const shot_row *row, const char *name)
-{
-    for (int i = 0; i < SHOT_INPUTS && row->input[i].name; i++)
-        if (tb_streq(row->input[i].name, name))
-            return i;
-    return -1;
-}
-
-const tb_eval_value *shot_value(const tb_shot *s, const char *name)
-{
-    return &s->value[input_of(s->row, name)];
-}
-
-tb_status shot_whole(const tb_shot *s, const char *name, size_t i, size_t low,
-                     size_t high, size_t *out)
-{
-    double v = shot_value(s, name)->data[i];
-    bool fits = v >= (double)low && v <= (double)high;
-    *out = fits ? (size_t)v : 0;
-    if (fits && (double)*out == v)
-        return TB_OK;
-    return TB_FAIL(s->ctx, TB_ERR_INPUT,
-                   "set %s: got %g, wanted a whole number from %zu to %zu",
-                   name, v, low, high);
-}
-
-void *shot_alloc(tb_shot *s, size_t n, size_t size)
-{
-    size_t bytes;
-    if (!tb_mul(n, size, &bytes))
-        bytes = SIZE_MAX; /* refused by the arena */
-    return tb_arena_alloc(&s->arena, bytes);
-}
-
-/* The caller's arrays live as long as the call. */
-static tb_status take(tb_shot *s, const tb_eval_value *set)
-{
-    int i = input_of(s->row, set->name);
-    if (i < 0)
-        return TB_FAIL(s->ctx, TB_ERR_INPUT,
-                       "set %s: not used by %s; there are: %s", set->name,
-                       s->row->name, s->row->inputs);
-    if (set->rank != s->row->input[i].rank)
-        return TB_FAIL(s->ctx, TB_ERR_SHAPE,
-                       "set %s: got %d lists deep, wanted %d", set->name,
-                       set->rank, s->row->input[i].rank);
-    for (int k = 0; k < set->rank; k++)
-        if (!set->dims[k])
-            return TB_FAIL(s->ctx, TB_ERR_SHAPE, "set %s: got an empty list",
-                           set->name);
-    s->value[i] = *set;
-    return TB_OK;
-}
-
-static tb_status take_all(tb_shot *s, size_t nsets, const tb_eval_value *sets)
-{
-    for (int i = 0; i < SHOT_INPUTS && s->row->input[i].name; i++) {
-        const shot_input *in = &s->row->input[i];
-        s->value[i] = (tb_eval_value){in->name, in->rank, {0}, in->data};
-        memcpy(s->value[i].dims, in->dims, sizeof in->dims);
-    }
-    for (size_t i = 0; i < nsets; i++)
-        TB_TRY(take(s, &sets[i]));
-    return TB_OK;
+    *n = 0;
+    while (*n < SHOT_INPUTS && rows[i]->input[*n].name)
+        ++*n;
+    return rows[i]->input;
 }
 
 /* --- life ----------------------------------------------------------------- */
@@ -109,8 +44,15 @@ static tb_status find(tb_ctx *ctx, const char *name, const shot_row **out)
                    near ? "; did you mean " : "", near ? near : "");
 }
 
-tb_status tb_shot_create(tb_ctx *ctx, const char *name, size_t nsets,
-                         const tb_eval_value *sets, tb_shot **out)
+static tb_status build(tb_shot *s, const char *settings)
+{
+    TB_TRY(shot_read(s, settings));
+    TB_TRY(s->row->build(s));
+    return s->status;
+}
+
+tb_status tb_shot_create(tb_ctx *ctx, const char *name, const char *settings,
+                         tb_shot **out)
 {
     const shot_row *row;
     *out = NULL;
@@ -118,11 +60,10 @@ tb_status tb_shot_create(tb_ctx *ctx, const char *name, size_t nsets,
     tb_shot *s = tb_alloc(ctx, 1, sizeof *s);
     if (!s)
         return TB_ERR_MEMORY;
-    *s = (tb_shot){.ctx = ctx, .row = row};
+    *s = (tb_shot){
+        .ctx = ctx, .row = row, .title = row->name, .desc = row->about};
     tb_arena_init(&s->arena, ctx);
-    tb_status status = take_all(s, nsets, sets);
-    if (status == TB_OK)
-        status = row->build(s);
+    tb_status status = build(s, settings);
     if (status == TB_OK)
         *out = s;
     else
@@ -138,41 +79,110 @@ void tb_shot_destroy(tb_shot *s)
     tb_free(s->ctx, s);
 }
 
-/* --- faces ---------------------------------------------------------------- */
-
-tb_status tb_shot_svg(const tb_shot *s, tb_theme theme, tb_out *out)
+bool tb_shot_ok(const tb_shot *s)
 {
-    tb_scene *scene;
-    const tb_svg how = {.prefix = s->row->name, .theme = theme};
-    TB_TRY(tb_chart_scene(s->ctx, &s->chart, &scene));
-    tb_status status = tb_scene_svg(scene, &how, out);
-    tb_scene_destroy(scene);
-    return status;
+    for (size_t i = 0; i < s->checks.n; i++)
+        if (!SHOT_AT(s->checks, shot_check, i).ok)
+            return false;
+    return true;
 }
 
-tb_status tb_shot_term(const tb_shot *s, const tb_terminal *term, tb_out *out)
+/* --- what it leaves ------------------------------------------------------- */
+
+void *shot_alloc(tb_shot *s, size_t n, size_t size)
 {
-    return tb_chart_term(s->ctx, &s->chart, term, out);
+    size_t bytes;
+    if (!tb_mul(n, size, &bytes))
+        bytes = SIZE_MAX; /* refused by the arena */
+    void *p = tb_arena_alloc(&s->arena, bytes);
+    if (!p && s->status == TB_OK)
+        s->status = TB_ERR_MEMORY;
+    return p;
 }
 
-void tb_shot_json(const tb_shot *s, tb_json *j, const char *key)
+char *shot_text(tb_shot *s, const char *fmt, ...)
 {
-    const tb_chart *c = &s->chart;
-    tb_json_object(j, key);
-    tb_json_string(j, "tollbooth", TB_VERSION);
-    tb_json_string(j, "shot", s->row->name);
-    tb_json_string(j, "title", c->title);
-    tb_json_string(j, "description", c->desc);
-    tb_json_string(j, "x_label", c->x_label);
-    tb_json_string(j, "y_label", c->y_label);
-    tb_json_array(j, "series");
-    for (size_t i = 0; i < c->count; i++) {
-        tb_json_object(j, NULL);
-        tb_json_string(j, "label", c->series[i].label);
-        tb_json_tensor(j, "x", TB_F64, c->series[i].x, 1, &c->series[i].n);
-        tb_json_tensor(j, "y", TB_F64, c->series[i].y, 1, &c->series[i].n);
-        tb_json_end(j);
+    tb_buf b;
+    va_list ap;
+    tb_buf_init(&b, s->ctx);
+    va_start(ap, fmt);
+    tb_buf_vprintf(&b, fmt, ap);
+    va_end(ap);
+    char *text = b.failed ? NULL : tb_arena_strdup(&s->arena, tb_buf_str(&b));
+    tb_buf_clear(&b);
+    if (!text && s->status == TB_OK)
+        s->status = TB_ERR_MEMORY;
+    return text;
+}
+
+/* Room for one more element; NULL once the shot failed. */
+static void *more(tb_shot *s, shot_list *l, size_t size)
+{
+    if (s->status != TB_OK)
+        return NULL;
+    if (l->n == l->cap) {
+        size_t cap = l->cap ? 2 * l->cap : 16;
+        void *at = shot_alloc(s, cap, size);
+        if (!at)
+            return NULL;
+        if (l->n)
+            memcpy(at, l->at, l->n * size);
+        l->at = at;
+        l->cap = cap;
     }
-    tb_json_end(j);
-    tb_json_end(j);
+    return (char *)l->at + size * l->n++;
+}
+
+void shot_title(tb_shot *s, const char *title, const char *desc)
+{
+    s->title = title;
+    s->desc = desc;
+    if ((!title || !desc) && s->status == TB_OK)
+        s->status = TB_ERR_MEMORY;
+}
+
+static void add_panel(tb_shot *s, const shot_face *face, const void *data,
+                      bool beside)
+{
+    shot_panel *p = more(s, &s->panels, sizeof *p);
+    if (p)
+        *p = (shot_panel){face, data, beside};
+}
+
+void shot_below(tb_shot *s, const shot_face *face, const void *data)
+{
+    add_panel(s, face, data, false);
+}
+
+void shot_beside(tb_shot *s, const shot_face *face, const void *data)
+{
+    add_panel(s, face, data, true);
+}
+
+void shot_tell(tb_shot *s, const char *id, const char *label, double value)
+{
+    shot_number *n = more(s, &s->numbers, sizeof *n);
+    if (n)
+        *n = (shot_number){shot_text(s, "%s", id), shot_text(s, "%s", label),
+                           value};
+}
+
+void shot_say(tb_shot *s, const char *sentence)
+{
+    const char **t = more(s, &s->says, sizeof *t);
+    if (t)
+        *t = shot_text(s, "%s", sentence ? sentence : "");
+}
+
+void shot_check_that(tb_shot *s, bool ok, const char *fmt, ...)
+{
+    shot_check *c = more(s, &s->checks, sizeof *c);
+    if (!c)
+        return;
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    tb_vformat(text, sizeof text, fmt, ap);
+    va_end(ap);
+    *c = (shot_check){ok, shot_text(s, "%s", text)};
 }

@@ -2,26 +2,22 @@
 /* One feature of one token after three norms, as padded tokens join its batch:
  * statistics over all tokens move with them, statistics over the tokens that
  * count and statistics of the token itself do not. */
-#include "pictures/shot_parts.h"
-
-/* The first feature is that of case C071: 1 to 5. */
-static const double x_own[] = {1, 2, 6, 2, 0, 1, 3, 7, 4, 4, 4, 0, 5, 1, 1};
-static const double padding_own[] = {0, 1, 2, 5, 10};
-static const double first[] = {1};
+#include "pictures/shot_panels.h"
+#include "tollbooth/eval.h"
 
 enum { MOST = 10000 }; /* padded tokens */
 
 /* Real tokens, then zeros. */
 typedef struct padded {
-    const tb_eval_value *real;
+    const shot_value *real;
     size_t tokens, width;
     double *x, *keep;
 } padded;
 
 static tb_status pad(tb_shot *s, size_t more, padded *p)
 {
-    size_t real = p->real->dims[0], n;
-    p->width = p->real->dims[1];
+    size_t real = p->real->rows, n;
+    p->width = p->real->n;
     p->tokens = real + more;
     if (!tb_mul(p->tokens, p->width, &n))
         n = SIZE_MAX;
@@ -64,44 +60,36 @@ static const struct line {
     {"layernorm(x)", "layernorm", TB_TONE_TOLL, TB_SOLID, TB_MARK_DIAMOND},
 };
 
-static const char *describe(tb_shot *s)
+static const char *describe(tb_shot *s, const tb_chart *c)
 {
     const char *text = "";
-    for (size_t i = 0; i < s->chart.count && text; i++) {
-        const tb_series *l = &s->chart.series[i];
+    for (size_t i = 0; i < c->count && text; i++) {
+        const tb_series *l = &c->series[i];
         char from[TB_SHOW_CHARS], to[TB_SHOW_CHARS];
-        text = tb_arena_printf(&s->arena,
-                               "%s%s: %s with %g padded tokens, %s "
-                               "with %g. ",
-                               text, l->label, tb_show_number(l->y[0], from),
-                               l->x[0], tb_show_number(l->y[l->n - 1], to),
-                               l->x[l->n - 1]);
+        text = shot_text(s, "%s%s: %s with %g padded tokens, %s with %g. ",
+                         text, l->label, tb_show_number(l->y[0], from), l->x[0],
+                         tb_show_number(l->y[l->n - 1], to), l->x[l->n - 1]);
     }
-    return text
-               ? tb_arena_printf(&s->arena, "%seps 1e-5, gain 1, bias 0.", text)
-               : NULL;
+    return text ? shot_text(s, "%seps 1e-5, gain 1, bias 0.", text) : NULL;
 }
 
-static tb_status fill(tb_shot *s, tb_series *all, double *counts, size_t at)
+static tb_status fill(tb_shot *s, tb_series *all, size_t at)
 {
-    padded p = {.real = shot_value(s, "x")};
-    size_t n = shot_value(s, "padding")->dims[0];
-    double *y = shot_alloc(s, n * TB_LEN(lines), sizeof *y);
+    const shot_value *counts = shot_get(s, "padding");
+    padded p = {.real = shot_get(s, "x")};
+    double *y = shot_alloc(s, counts->n * TB_LEN(lines), sizeof *y);
     if (!y)
         return TB_ERR_MEMORY;
-    for (size_t k = 0; k < n; k++) {
-        size_t more;
-        TB_TRY(shot_whole(s, "padding", k, 0, MOST, &more));
-        counts[k] = (double)more;
-        TB_TRY(pad(s, more, &p));
+    for (size_t k = 0; k < counts->n; k++) {
+        TB_TRY(pad(s, (size_t)counts->data[k], &p));
         for (size_t i = 0; i < TB_LEN(lines); i++)
-            TB_TRY(value_of(s, lines[i].text, &p, at, &y[i * n + k]));
+            TB_TRY(value_of(s, lines[i].text, &p, at, &y[i * counts->n + k]));
     }
     for (size_t i = 0; i < TB_LEN(lines); i++)
         all[i] = (tb_series){.label = lines[i].label,
-                             .x = counts,
-                             .y = y + i * n,
-                             .n = n,
+                             .x = counts->data,
+                             .y = y + i * counts->n,
+                             .n = counts->n,
                              .tone = lines[i].tone,
                              .dash = lines[i].dash,
                              .marker = lines[i].marker,
@@ -109,35 +97,80 @@ static tb_status fill(tb_shot *s, tb_series *all, double *counts, size_t at)
     return TB_OK;
 }
 
-static tb_status build(tb_shot *s)
+static void tell(tb_shot *s, const tb_series *all)
 {
-    const tb_eval_value *x = shot_value(s, "x");
-    size_t token, feature, n = shot_value(s, "padding")->dims[0];
-    tb_series *all = shot_alloc(s, TB_LEN(lines), sizeof *all);
-    double *counts = shot_alloc(s, n, sizeof *counts);
-    if (!all || !counts)
-        return TB_ERR_MEMORY;
-    TB_TRY(shot_whole(s, "token", 0, 1, x->dims[0], &token));
-    TB_TRY(shot_whole(s, "feature", 0, 1, x->dims[1], &feature));
-    TB_TRY(fill(s, all, counts, (token - 1) * x->dims[1] + feature - 1));
-    s->chart = (tb_chart){
-        .title = "The same token after its norm, as padding joins its batch",
-        .x_label = "padded tokens beside it",
-        .y_label = tb_arena_printf(
-            &s->arena, "feature %zu of token %zu, normalised", feature, token),
-        .series = all,
-        .count = TB_LEN(lines)};
-    s->chart.desc = describe(s);
-    return s->chart.desc && s->chart.y_label ? TB_OK : TB_ERR_MEMORY;
+    size_t last = all->n - 1;
+    shot_tell(s, "first", "without padding", all[0].y[0]);
+    shot_tell(s, "last", "with the most padding", all[0].y[last]);
+    shot_tell(s, "most", "padded tokens", all[0].x[last]);
+    shot_say(s, "Statistics over all tokens take this one from {first} to "
+                "{last} when {most} padded tokens join the batch.");
 }
 
+/* What the picture claims, in every bit. */
+static void check(tb_shot *s, const tb_series *all)
+{
+    bool kept = true, own = true;
+    for (size_t k = 0; k < all->n; k++) {
+        kept = kept && all[1].y[k] == all[1].y[0];
+        own = own && all[2].y[k] == all[2].y[0];
+    }
+    shot_check_that(s, kept, "masked, padding changes no bit of batchnorm");
+    shot_check_that(s, own, "padding changes no bit of layernorm");
+}
+
+/* A token or feature that x has. */
+static tb_status place_of(tb_shot *s, const char *name, size_t most,
+                          size_t *out)
+{
+    *out = shot_whole(s, name);
+    if (*out <= most)
+        return TB_OK;
+    return TB_FAIL(s->ctx, TB_ERR_INPUT,
+                   "set %s: got %zu, wanted a whole number from 1 to %zu", name,
+                   *out, most);
+}
+
+static tb_status build(tb_shot *s)
+{
+    const shot_value *x = shot_get(s, "x");
+    size_t token, feature;
+    tb_series *all = shot_alloc(s, TB_LEN(lines), sizeof *all);
+    tb_chart *c = shot_alloc(s, 1, sizeof *c);
+    if (!all || !c)
+        return TB_ERR_MEMORY;
+    TB_TRY(place_of(s, "token", x->rows, &token));
+    TB_TRY(place_of(s, "feature", x->n, &feature));
+    TB_TRY(fill(s, all, (token - 1) * x->n + feature - 1));
+    *c = (tb_chart){.title = "After its norm",
+                    .x_label = "padded tokens beside it",
+                    .y_label = shot_text(s,
+                                         "feature %zu of token %zu, "
+                                         "normalised",
+                                         feature, token),
+                    .series = all,
+                    .count = TB_LEN(lines)};
+    c->desc = describe(s, c);
+    shot_title(s, "The same token after its norm, as padding joins its batch",
+               c->desc);
+    shot_below(s, &shot_chart, c);
+    tell(s, all);
+    check(s, all);
+    return TB_OK;
+}
+
+/* The first feature of x is that of case C071: 1 to 5. */
 const shot_row shot_batchnorm = {
     .name = "batchnorm",
     .about = "one token after batchnorm and layernorm, as padding grows",
-    .inputs = "x padding token feature",
-    .input = {{"x", 2, {5, 3}, x_own},
-              {"padding", 1, {5}, padding_own},
-              {"token", 0, {0}, first},
-              {"feature", 0, {0}, first}},
+    .input = {{"x", "one row per token", TB_SHOT_MATRIX,
+               "[[1,2,6],[2,0,1],[3,7,4],[4,4,0],[5,1,1]]", -1e6, 1e6,
+               .most = 64},
+              {"padding", "padded tokens", TB_SHOT_LIST, "[0,1,2,5,10]", 0,
+               MOST, .step = 1, .whole = true, .most = 64},
+              {"token", "token", TB_SHOT_NUMBER, "1", 1, 64, .step = 1,
+               .whole = true},
+              {"feature", "feature", TB_SHOT_NUMBER, "1", 1, 64, .step = 1,
+               .whole = true}},
     .build = build,
 };

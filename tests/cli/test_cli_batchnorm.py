@@ -201,7 +201,7 @@ def batchnorm_picture(t):
         t.eq(f.read(), svg)
     t.has(svg, "prefers-color-scheme", "<title", "<desc")
     doc = t.run("picture", "batchnorm", "--json", rc=0).json()
-    bare, kept, layer = [s["y"] for s in doc["series"]]
+    bare, kept, layer = [s["y"] for s in doc["panels"][0]["series"]]
     t.near([bare[0], bare[3]], [-1.4142100, -0.2773497], 1e-6)
     t.eq([kept, layer], [[bare[0]] * 5, [layer[0]] * 5])
     for width in ("40", "80", "200"):
@@ -212,6 +212,7 @@ def batchnorm_picture(t):
     t.has(t.run("picture", "batchnorm", "--set", "token=9", rc=3).err,
           "token: got 9, wanted a whole number from 1 to 5")
     t.has(t.run("picture", "batchnorm", "--set", "token", rc=2).err, "NAME=VALUE")
+    t.run("picture", "batchnorm", "--check", rc=0)
 
 
 alone(__name__)

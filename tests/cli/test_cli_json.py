@@ -153,7 +153,10 @@ def json_blocks(t):
 
 @test
 def json_picture(t):
-    compare_with(t, "picture", [t.run("picture", "batchnorm", "--json").json()])
+    shots = t.run("picture", "--list", "--json").json()
+    compare_with(t, "picture --list", [shots])
+    compare_with(t, "picture", [t.run("picture", s["name"], "--json").json()
+                                for s in shots["shots"]])
 
 
 @test

@@ -89,6 +89,26 @@ group("flow", () => {
         "--cotangent", "random", "--spectrum", "--seed", 7, ...flags(tiny))));
 });
 
+group("picture", () => {
+  const { shots } = JSON.parse(native("picture", "--list", "--json").text);
+  for (const { name } of shots) {
+    test(`picture ${name}`, () => same(engine.shot(name, "", "json"),
+      native("picture", name, "--json")));
+    test(`picture ${name}, text`, () => same(engine.shot(name, "", "text"),
+      native("picture", name), ""));
+  }
+  test("picture, with settings", () =>
+    same(engine.shot("batchnorm", "token=2;padding=[0,3]", "json"),
+      native("picture", "batchnorm", "--json", "--set",
+        "token=2,padding=[0,3]")));
+  test("picture, a wrong name and back", () => {
+    const bad = engine.shot("batchnorm", "tokn=2", "svg");
+    const good = engine.shot("batchnorm", "", "svg");
+    return bad.status === 3 && bad.text.includes("did you mean token") &&
+      good.text.startsWith("<svg") ? null : bad.text;
+  });
+});
+
 group("eval", () => {
   const x = [[2, 4, 4, 4], [5, 5, 7, 9], [-1, 0.5, 0.25, 3]];
   const run = (expr, options, ...args) => same(engine.eval(expr, options),

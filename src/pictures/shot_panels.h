@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside the pictures room: panels that several shots use. Their data are
+ * tb_chart, tb_bars, tb_diagram, tb_table, tb_flow_figure and shot_words_of. */
+#ifndef TB_PICTURES_SHOT_PANELS_H
+#define TB_PICTURES_SHOT_PANELS_H
+
+#include "pictures/shot_parts.h"
+
+/** One coloured piece of a formula. */
+typedef struct shot_word {
+    const char *text;
+    tb_tone tone; /* TB_TONE_NONE: ink */
+    bool bold, ends_line;
+    const char *role, *id;
+} shot_word;
+
+typedef struct shot_words_of {
+    const shot_word *words;
+    size_t n;
+} shot_words_of;
+
+extern const shot_face shot_chart, shot_bars, shot_diagram, shot_table,
+    shot_flow, shot_words;
+
+#endif
