@@ -239,6 +239,47 @@ tb_status tb_bars_term(tb_ctx *ctx, const tb_bars *bars,
 
 tb_status tb_bars_table_html(tb_ctx *ctx, const tb_bars *bars, tb_out *out);
 
+/* --- heat maps ---------------------------------------------------------- */
+
+typedef enum tb_heat_scale {
+    TB_HEAT_SIGNED, /* -limit .. limit about zero, which is the background */
+    TB_HEAT_LOG     /* the logarithm of values above zero */
+} tb_heat_scale;
+
+typedef enum tb_heat_print {
+    TB_PRINT_AUTO, /* the numbers of at most 8 x 8 cells */
+    TB_PRINT_NEVER
+} tb_heat_print;
+
+/** A grid of numbers as colours. Signed: a value above zero is a square, one
+ * below it a disc, so that the sign survives grey print. Logarithms: zero and
+ * below is a triangle. A missing value is a small grey square, nan and inf are
+ * hatched. More cells than a picture carries are merged; each then shows its
+ * value of largest magnitude, which the figure says. */
+typedef struct tb_heat {
+    const char *title; /* required */
+    const char *desc;  /* NULL: written from the numbers */
+    size_t rows, columns;
+    const double *values;         /* row-major */
+    const bool *missing;          /* row-major: no such value; or NULL */
+    const char *const *row_names; /* or NULL */
+    const char *const *column_names;
+    const char *row_label, *column_label;
+    const char *value_label; /* what the colour means */
+    tb_heat_scale scale;
+    double limit; /* signed: value of the full colour; 0: largest magnitude */
+    bool outline_diagonal;
+    tb_heat_print print_values;
+    double width; /* px; 0: what the cells need, at most 760 */
+} tb_heat;
+
+/** tb_heat_scene - cells "jac-cell" inside a "jac"; the diagonal "diag". */
+tb_status tb_heat_scene(tb_ctx *ctx, const tb_heat *heat, tb_scene **out);
+/** tb_heat_term - numbers where they fit, else shades (signs beside them). */
+tb_status tb_heat_term(tb_ctx *ctx, const tb_heat *heat,
+                       const tb_terminal *term, tb_out *out);
+tb_status tb_heat_table_html(tb_ctx *ctx, const tb_heat *heat, tb_out *out);
+
 /* --- gradient flow ------------------------------------------------------ */
 
 /** One stack. Arrays over k = 0..n-1, sublayer outputs from the stem (0) to
