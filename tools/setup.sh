@@ -34,6 +34,7 @@ python3                | check | cmd python3
 clang                  | check | cmd clang
 clang-format           | check | cmd clang-format
 lld                    | check | cmd wasm-ld
+binaryen               | speed | cmd wasm-opt
 libclang-rt-dev        | check | clang_runtime
 nodejs                 | check | cmd node
 gcc-aarch64-linux-gnu  | check | cmd aarch64-linux-gnu-gcc

@@ -250,7 +250,7 @@ TB_INLINE void FN(tile)(size_t kc, const REAL *a, size_t row, size_t col,
     GEMM_UNROLL
     for (int i = 0; i < GEMM_MR; i++)
         c[i][0] = c[i][1] = zero;
-    for (; k + FN(LINE) <= kc; k += FN(LINE)) {
+    for (; !TB_SMALL && k + FN(LINE) <= kc; k += FN(LINE)) {
         size_t i = k / FN(LINE);
         __builtin_prefetch(p->next + k, 0, 2);
         if (i < p->mr) {

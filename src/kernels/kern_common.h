@@ -15,6 +15,18 @@
 /* A block of 16 must see its constant trip count, else it stays scalar. */
 #define TB_INLINE static inline __attribute__((always_inline))
 
+/* TB_SMALL: one copy of a loop for all cases, where others have one for each,
+ * which is faster on long rows and has the same bits. A page waits for every
+ * byte. TB_PER_CASE: a function whose copies these are. */
+#ifndef TB_SMALL
+#    define TB_SMALL 0
+#endif
+#if TB_SMALL
+#    define TB_PER_CASE static __attribute__((noinline))
+#else
+#    define TB_PER_CASE TB_INLINE
+#endif
+
 /* Iteration i touches element i only, so an output may be an input. clang
  * warns where it cannot obey: without SIMD or optimisation. */
 #if defined(__clang__) && defined(__OPTIMIZE__) && !defined(__wasm__)

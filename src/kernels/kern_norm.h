@@ -248,8 +248,8 @@ static void FN(norm_stat)(const tb_k_norm *p, const REAL *x, double *stat)
 
 /* --- row by row ----------------------------------------------------------- */
 
-TB_INLINE void FN(norm_loop)(FN(centre) c, size_t d, const REAL *x,
-                             const REAL *gain, const REAL *bias, REAL *y)
+TB_PER_CASE void FN(norm_loop)(FN(centre) c, size_t d, const REAL *x,
+                               const REAL *gain, const REAL *bias, REAL *y)
 {
     TB_IVDEP
     for (size_t i = 0; i < d; i++) {
@@ -289,7 +289,7 @@ static void FN(sum_row)(size_t d, const FN(source) * s, REAL *y)
         y[i] = FN(take_one)(s, FN(TAKE_SCALED), i); /* times 1 is exact */
 }
 
-#if REAL_BITS == 32
+#if REAL_BITS == 32 && !TB_SMALL
 /* --- rows in a pipeline --------------------------------------------------- */
 
 /* While row r is written a row further on is measured, block by block: loads,
@@ -509,7 +509,7 @@ static bool norm_by_pipe(const tb_k_norm *p, const source_f32 *s, float *sum,
 static void FN(norm_rows)(const tb_k_norm *p, const FN(source) * from,
                           REAL *sum, REAL *y, double *stat)
 {
-#if REAL_BITS == 32
+#if REAL_BITS == 32 && !TB_SMALL
     if (norm_by_pipe(p, from, sum, y, stat))
         return;
 #endif

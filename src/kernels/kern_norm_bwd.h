@@ -12,9 +12,9 @@ typedef struct FN(means) {
     REAL h, h_lo, hx;
 } FN(means);
 
-TB_INLINE size_t FN(means_whole)(FN(centre) c, bool plain, size_t d,
-                                 const REAL *x, const REAL *h, const REAL *gain,
-                                 double *l1, double *l2)
+TB_PER_CASE size_t FN(means_whole)(FN(centre) c, bool plain, size_t d,
+                                   const REAL *x, const REAL *h,
+                                   const REAL *gain, double *l1, double *l2)
 {
     tb_d8 s[2] = {{0}}, q[2] = {{0}};
     size_t i = 0;
@@ -32,8 +32,9 @@ TB_INLINE size_t FN(means_whole)(FN(centre) c, bool plain, size_t d,
     return i;
 }
 
-TB_INLINE FN(means) FN(means_of)(tb_norm_kind kind, FN(centre) c, size_t d,
-                                 const REAL *x, const REAL *h, const REAL *gain)
+TB_PER_CASE FN(means)
+    FN(means_of)(tb_norm_kind kind, FN(centre) c, size_t d, const REAL *x,
+                 const REAL *h, const REAL *gain)
 {
     double l1[TB_LANES], l2[TB_LANES];
     size_t i;
@@ -60,9 +61,9 @@ TB_INLINE REAL FN(project)(FN(centre) c, FN(means) m, REAL x, REAL h)
     return c.rstd * (((h - m.h) - m.h_lo) - FN(xhat)(c, x) * m.hx);
 }
 
-TB_INLINE void FN(norm_bwd_row)(tb_norm_kind kind, FN(centre) c, size_t d,
-                                const REAL *x, const REAL *gain, const REAL *gy,
-                                const REAL *base, REAL *gx)
+TB_PER_CASE void FN(norm_bwd_row)(tb_norm_kind kind, FN(centre) c, size_t d,
+                                  const REAL *x, const REAL *gain,
+                                  const REAL *gy, const REAL *base, REAL *gx)
 {
     FN(means) m = FN(means_of)(kind, c, d, x, gy, gain);
     TB_IVDEP
@@ -87,8 +88,8 @@ static void FN(norm_bwd_one)(const tb_k_norm *p, FN(centre) c, const REAL *x,
 }
 
 /* ggain += gy xhat and gbias += gy, where they are given */
-TB_INLINE void FN(norm_cols)(FN(centre) c, size_t d, const REAL *x,
-                             const REAL *gy, double *ggain, double *gbias)
+TB_PER_CASE void FN(norm_cols)(FN(centre) c, size_t d, const REAL *x,
+                               const REAL *gy, double *ggain, double *gbias)
 {
     TB_IVDEP
     for (size_t i = 0; i < d; i++) {
@@ -167,9 +168,9 @@ static void FN(group1)(const FN(bwd_row) * row, size_t rows, size_t at,
     }
 }
 
-TB_INLINE void FN(norm_bwd_group)(const FN(bwd_row) * row, size_t rows,
-                                  FN(bwd_form) f, size_t d, const REAL *gain,
-                                  double *ggain, double *gbias)
+TB_PER_CASE void FN(norm_bwd_group)(const FN(bwd_row) * row, size_t rows,
+                                    FN(bwd_form) f, size_t d, const REAL *gain,
+                                    double *ggain, double *gbias)
 {
     size_t i = 0;
     for (; i + 8 <= d; i += 8)

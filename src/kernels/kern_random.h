@@ -7,8 +7,8 @@
 enum { FN(DRAWN) = 4 * TB_LANES };
 
 /* y (+)= m (.) x, m by random words below `limit` */
-TB_INLINE void FN(drop_by)(size_t n, const uint32_t *word, double limit,
-                           REAL kept, const REAL *x, bool add, REAL *y)
+TB_PER_CASE void FN(drop_by)(size_t n, const uint32_t *word, double limit,
+                             REAL kept, const REAL *x, bool add, REAL *y)
 {
     TB_IVDEP
     for (size_t i = 0; i < n; i++) {

@@ -10,7 +10,7 @@ TB_INLINE void FN(max16)(REAL *lane, const REAL *x, size_t m)
 }
 
 /* the largest element that is not nan; -inf if there is none */
-TB_INLINE REAL FN(row_max)(size_t n, const REAL *x)
+TB_PER_CASE REAL FN(row_max)(size_t n, const REAL *x)
 {
     REAL lane[TB_LANES];
     TB_WHOLE
@@ -27,7 +27,8 @@ TB_INLINE REAL FN(row_max)(size_t n, const REAL *x)
 }
 
 /* e = exp((x - hi) - lo), 16 of them, each added to its lane */
-TB_INLINE void FN(exp16)(double *lane, const REAL *x, REAL hi, REAL lo, REAL *e)
+TB_PER_CASE void FN(exp16)(double *lane, const REAL *x, REAL hi, REAL lo,
+                           REAL *e)
 {
     TB_WHOLE
     for (int j = 0; j < TB_LANES; j++) {
@@ -47,7 +48,7 @@ TB_INLINE void FN(pad16)(REAL *pad, const REAL *x, size_t m)
 }
 
 /* y = exp(x - max), or nothing stored if y is NULL; returns the sum */
-TB_INLINE double FN(row_exp)(size_t n, const REAL *x, REAL max, REAL *y)
+TB_PER_CASE double FN(row_exp)(size_t n, const REAL *x, REAL max, REAL *y)
 {
     double lane[TB_LANES] = {0};
     REAL e[TB_LANES], pad[TB_LANES];
@@ -113,8 +114,8 @@ static void FN(xent_fwd)(size_t rows, size_t v, const void *logits,
 }
 
 /* g = base + scale exp(z - lse), base NULL being zero; g may be z or base */
-TB_INLINE void FN(xent_row)(size_t v, const REAL *z, double lse, REAL scale,
-                            const REAL *base, REAL *g)
+TB_PER_CASE void FN(xent_row)(size_t v, const REAL *z, double lse, REAL scale,
+                              const REAL *base, REAL *g)
 {
     /* lse in two REALs: exp would turn its rounding into a bias */
     REAL hi = (REAL)lse, lo = (REAL)(lse - (double)hi);
