@@ -21,6 +21,7 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv);
 int cmd_generate(tb_ctx *ctx, int argc, char **argv);
 int cmd_lint(tb_ctx *ctx, int argc, char **argv);
 int cmd_picture(tb_ctx *ctx, int argc, char **argv);
+int cmd_recall(tb_ctx *ctx, int argc, char **argv);
 int cmd_score(tb_ctx *ctx, int argc, char **argv);
 int cmd_train(tb_ctx *ctx, int argc, char **argv);
 int cmd_translate(tb_ctx *ctx, int argc, char **argv);

@@ -160,6 +160,11 @@ def json_picture(t):
 
 
 @test
+def json_recall(t):
+    compare_with(t, "recall", [t.run("recall", "--json", rc=0).json()])
+
+
+@test
 def json_flow(t):
     compare_with(t, "flow", [t.run("flow", *words, "--json").json() for words in (
         ["pre-ln", "post-ln", "no-skip", "parallel", "--depth", "2", "--width",
@@ -236,7 +241,7 @@ def json_exit_codes(t):
 def json_version_first(t):
     t.write("book.txt", story(400))
     version = t.run("--version").out.split()[1]
-    for line in (["blocks"], ["explain", "pre-ln"], ["lint", "pre-ln"],
+    for line in (["blocks"], ["recall", "recall-eps"], ["explain", "pre-ln"], ["lint", "pre-ln"],
                  ["eval", "1*x", "--set", "x=[1]"],
                  ["flow", "pre-ln", "--depth", "1"],
                  ["bench", "norm:4x8:fwd"],

@@ -33,6 +33,7 @@ WORKS = {
     "bench": ["norm:4x8:fwd"],
     "blocks": [],
     "picture": ["batchnorm"],
+    "recall": ["recall-eps"],
     "export": ["--to", "pytorch", "pre-ln"],
 }
 WORKS = {c: w for c, w in WORKS.items() if c in tb_cli.commands()}
@@ -178,11 +179,12 @@ def values_of(command):
 def operands_of(command):
     def run(t):
         r = t.run(command, *WORKS[command], "extra", "more") \
-            if command not in ("flow", "compare", "lint", "bench") else None
+            if command not in ("flow", "compare", "lint", "bench", "recall") \
+            else None
         if r:
             t.code(r, 2)
             t.has(r.err, "operands, wanted", "usage: tollbooth " + command)
-        if command not in ("bench", "blocks"):
+        if command not in ("bench", "blocks", "recall"):
             r = t.run(command, rc=2)
             t.ok(re.search("got (0 operands|no BLOCK|no --text)", r.err), r)
             t.eq(r.out, "")
