@@ -27,6 +27,9 @@ enum { TB_SPECTRUM_MAX = 512 };
 tb_status tb_flow_spectrum(tb_model *m, const tb_batch *batch,
                            tb_flow_box *box);
 
+/** tb_singular_values - of n x n numbers, which are used up; largest first. */
+void tb_singular_values(tb_ctx *ctx, double *rows, size_t n, double *values);
+
 /** tb_flow_judge - fill f->verdicts from the table in verdict.c, for every
  * stack. nonfinite: numbers found in each. */
 tb_status tb_flow_judge(tb_ctx *ctx, tb_flow *f, const size_t *nonfinite,

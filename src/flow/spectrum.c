@@ -106,10 +106,18 @@ static void summarise(tb_spectrum *s)
     s->median = (s->values[(s->n - 1) / 2] + s->values[s->n / 2]) / 2;
 }
 
+void tb_singular_values(tb_ctx *ctx, double *rows, size_t n, double *values)
+{
+    const tb_kern *k = tb_kern_get(ctx, TB_F64);
+    orthogonalise(k, rows, n);
+    for (size_t i = 0; i < n; i++)
+        values[i] = k->norm2(n, rows + i * n);
+    sort_falling(values, n);
+}
+
 tb_status tb_flow_spectrum(tb_model *m, const tb_batch *batch, tb_flow_box *box)
 {
     tb_spectrum *s = &box->flow.spectrum;
-    const tb_kern *k = tb_kern_get(m->ctx, TB_F64);
     tb_arena scratch;
     s->n = box->flow.batch * box->flow.tokens * box->flow.width;
     tb_arena_init(&scratch, m->ctx);
@@ -119,10 +127,7 @@ tb_status tb_flow_spectrum(tb_model *m, const tb_batch *batch, tb_flow_box *box)
     if (status == TB_OK)
         status = jacobian_rows(m, batch, s->n, &scratch, rows);
     if (status == TB_OK) {
-        orthogonalise(k, rows, s->n);
-        for (size_t i = 0; i < s->n; i++)
-            s->values[i] = k->norm2(s->n, rows + i * s->n);
-        sort_falling(s->values, s->n);
+        tb_singular_values(m->ctx, rows, s->n, s->values);
         summarise(s);
         box->flow.has_spectrum = true;
     }

@@ -40,5 +40,8 @@ void tb_part_booth(tb_scene *s, const tb_diagram_part *p, tb_box at,
 void tb_part_box(tb_scene *s, const tb_diagram_part *p, tb_box at,
                  bool on_lane);
 void tb_part_plus(tb_scene *s, double x, double y, double r);
+/** px of a backward arrow that carries g, relative to the top of the stack:
+ * 1 gives 10, 0.1 gives 7, 0.001 and less 1. */
+double tb_back_width(double g);
 
 #endif

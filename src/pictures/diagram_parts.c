@@ -85,6 +85,13 @@ void tb_part_box(tb_scene *s, const tb_diagram_part *p, tb_box at, bool on_lane)
                  tb_part_label(&s->arena, p), &label);
 }
 
+double tb_back_width(double g)
+{
+    if (!(g > 1e-3))
+        return 1;
+    return 1 + 3 * (tb_log10(tb_min2(g, 10)) + 3);
+}
+
 void tb_part_plus(tb_scene *s, double x, double y, double r)
 {
     tb_style ring = {.role = "plus",

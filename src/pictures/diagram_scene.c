@@ -199,14 +199,6 @@ static void items(layout *l)
     }
 }
 
-/* Width law of the drawing vocabulary: 1 -> 10 px, 0.1 -> 7, <= 0.001 -> 1. */
-static double back_width(double g)
-{
-    if (!(g > 1e-3))
-        return 1;
-    return 1 + 3 * (tb_log10(tb_min2(g, 10)) + 3);
-}
-
 /* One arrow per stretch of lane between two things that change the gain; red
  * where the block itself made it fall, so that a final norm's toll, paid
  * once, does not paint a clean lane red. */
@@ -227,7 +219,7 @@ static void backward(layout *l)
         bool weak = i < block && !(g >= 0.9 * l->d->gains[block]);
         tb_style st = {.role = "grad-hw",
                        .stroke = weak ? TB_TONE_BAD : TB_TONE_LANE,
-                       .line = back_width(g),
+                       .line = tb_back_width(g),
                        .dash = weak ? TB_DASHED : TB_SOLID};
         if (!first && l->d->items[i - 1].part.kind == TB_DIAGRAM_NORM)
             left += 8;

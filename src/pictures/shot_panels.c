@@ -173,6 +173,35 @@ static void table_json(const void *data, tb_json *j)
 const shot_face shot_table = {"table", table_scene, table_term, table_html,
                               table_json};
 
+/* --- heat map ------------------------------------------------------------- */
+
+static tb_status heat_scene(tb_ctx *ctx, const void *data, tb_scene **out)
+{
+    return tb_heat_scene(ctx, data, out);
+}
+
+static tb_status heat_term(tb_ctx *ctx, const void *data,
+                           const tb_terminal *term, tb_out *out)
+{
+    return tb_heat_term(ctx, data, term, out);
+}
+
+static tb_status heat_html(tb_ctx *ctx, const void *data, tb_out *out)
+{
+    return tb_heat_table_html(ctx, data, out);
+}
+
+static void heat_json(const void *data, tb_json *j)
+{
+    const tb_heat *h = data;
+    tb_json_string(j, "title", h->title);
+    tb_json_tensor(j, "cells", TB_F64, h->values, 2,
+                   (size_t[]){h->rows, h->columns});
+}
+
+const shot_face shot_heat = {"heat", heat_scene, heat_term, heat_html,
+                             heat_json};
+
 /* --- gradient flow -------------------------------------------------------- */
 
 static tb_status flow_scene(tb_ctx *ctx, const void *data, tb_scene **out)

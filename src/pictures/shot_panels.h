@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Inside the pictures room: panels that several shots use. Their data are
- * tb_chart, tb_bars, tb_diagram, tb_table, tb_flow_figure and shot_words_of. */
+ * tb_chart, tb_bars, tb_diagram, tb_table, tb_flow_figure, tb_heat and
+ * shot_words_of. */
 #ifndef TB_PICTURES_SHOT_PANELS_H
 #define TB_PICTURES_SHOT_PANELS_H
 
@@ -20,6 +21,6 @@ typedef struct shot_words_of {
 } shot_words_of;
 
 extern const shot_face shot_chart, shot_bars, shot_diagram, shot_table,
-    shot_flow, shot_words;
+    shot_flow, shot_words, shot_heat;
 
 #endif

@@ -26,6 +26,7 @@ typedef struct shot_value {
     const double *data;
     size_t rows, n; /* n numbers in each row; a list has one row */
     size_t choice;
+    bool set; /* by the settings, not the row */
 } shot_value;
 
 /** A kind of panel: how its data are drawn, printed and written down. */

@@ -194,7 +194,9 @@ static tb_status one(tb_shot *s, const char **at)
     while (r.end > r.at && r.end[-1] == ' ')
         r.end--;
     blanks(&r);
-    return value(&r, &s->value[i]);
+    TB_TRY(value(&r, &s->value[i]));
+    s->value[i].set = true;
+    return TB_OK;
 }
 
 tb_status shot_read(tb_shot *s, const char *settings)
