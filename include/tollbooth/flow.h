@@ -60,11 +60,37 @@ typedef struct tb_flow_row {
     int norms;           /* on the lane of this sublayer */
     double std_x;        /* standard deviation of x_k over all elements */
     double branch_ratio; /* |what the branches add| / |x_(k-1)| */
+    /* total of the token that gets least and of the one that gets most, per the
+       root mean square over the tokens at the top */
+    double total_min, total_max;
+    double norm_x;    /* root mean square of |x_k| over its tokens */
+    double top_x[3];  /* largest magnitudes in x_k, falling */
+    double median_x;  /* and the one in the middle */
+    size_t top_token; /* where the largest is, from 1 */
+    size_t top_channel;
+    double std_first; /* std_x of the first token of each row alone */
+    double angle;     /* between x_(k-1) and x_k, mean over tokens, over pi */
 } tb_flow_row;
+
+/** One norm, wherever it stands. k is that of the row it belongs to; norms
+ * after a stack have that of its top. */
+typedef struct tb_flow_norm {
+    size_t k, layer; /* layer 0: after the stack */
+    const char *role;
+    const char *name; /* "layers.0.attn.norm"; of a norm without weights its
+                         kind */
+    const char *kind; /* "layernorm" */
+    bool lane;        /* on the lane; else inside a branch */
+    double toll, toll_max;         /* RMS gain and largest singular value */
+    bool has_s;                    /* rows have a scale: */
+    double s_min, s_median, s_max; /* s, what the row is divided by */
+    double eps_share;              /* the largest share of eps in s squared */
+} tb_flow_norm;
 
 typedef struct tb_flow_weight {
     const char *name;
     size_t layer; /* from 1; 0: stem, final, head */
+    size_t elements;
     double grad_norm;
     const char *start; /* its init rule: "normal(0.02)" */
     double mean, std;  /* over its elements, as they are; spec.weights only */
@@ -108,6 +134,8 @@ typedef struct tb_flow {
     double loss;
     size_t nrows;
     tb_flow_row *rows;
+    size_t nnorms; /* from the bottom to the top */
+    tb_flow_norm *norms;
     bool lists; /* blocks read what earlier ones made: a row shows x where its
                    block leaves it, with all that is read of it later; its
                    local numbers are those from x to x */

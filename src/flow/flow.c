@@ -28,6 +28,11 @@ void tb_walk_gains(tb_walk *w, const void *total, tb_flow_row *row)
     row->total = ratio(l.whole, w->top);
     row->branch = ratio(l.rest, w->top);
     row->cos = l.cos;
+    size_t d = w->m->sizes.s.width;
+    double one = w->top / tb_sqrt((double)(w->nx / d)), low, high;
+    tb_flow_tokens(w->ctx, w->k, w->nx / d, d, w->nstreams, total, &low, &high);
+    row->total_min = ratio(low, one);
+    row->total_max = ratio(high, one);
     w->arrived = l.whole;
     w->nonfinite += l.nonfinite;
 }
@@ -59,36 +64,50 @@ static tb_status branch_size(tb_walk *w, const tb_run *run, const tb_graph *g,
 /* --- tolls -------------------------------------------------------------------
  */
 
-tb_status tb_walk_tolls(tb_walk *w, const tb_run *run, const tb_graph *g,
-                        int lo, int hi, tb_flow_row *row)
+/* Is node i of those that make x at hi out of x at lo? Boundaries are in the
+ * order of their nodes; what stands before all of them belongs to the first. */
+static bool between(const tb_graph *g, int lo, int hi, int i)
 {
+    bool after = lo == 0 || i > g->boundaries[lo].node;
+    return after && (hi == g->nboundaries - 1 || i <= g->boundaries[hi].node);
+}
+
+tb_status tb_walk_tolls(tb_walk *w, const tb_run *run, size_t p, int lo, int hi,
+                        tb_flow_row *row)
+{
+    const tb_graph *g = tb_model_graph(w->m, p);
     unsigned char *marks = tb_alloc(w->ctx, (size_t)g->nnodes, 1);
     tb_status s = TB_OK;
     if (!marks)
         return TB_ERR_MEMORY;
     row->toll = row->toll_max = 1;
     tb_graph_on_lane(g, lo, hi, marks);
-    for (int i = 0; i < g->nnodes && s == TB_OK; i++) {
-        double rms, max;
-        if (!marks[i] || g->nodes[i].op->lane != TB_LANE_TOLL)
+    for (int i = g->nnodes - 1; i >= 0 && s == TB_OK; i--) {
+        const tb_flow_norm *norm;
+        bool lane = marks[i] && g->nodes[i].op->lane == TB_LANE_TOLL;
+        if (!g->nodes[i].op->gain || (!lane && !between(g, lo, hi, i)))
             continue;
-        s = tb_plan_gain(w->ctx, run, i, &rms, &max);
-        row->toll *= rms;
-        row->toll_max *= max;
+        s = tb_walk_norm(w, run, p, i, lane, &norm);
+        if (s != TB_OK || !lane)
+            continue;
+        row->toll *= norm->toll;
+        row->toll_max *= norm->toll_max;
         row->norms++;
     }
     tb_free(w->ctx, marks);
     return s;
 }
 
-tb_status tb_walk_values(tb_walk *w, const tb_run *run, const tb_graph *g,
-                         int lo, int hi, const void *in, const void *out,
+tb_status tb_walk_values(tb_walk *w, const tb_run *run, size_t p, int lo,
+                         int hi, const void *in, const void *out,
                          tb_flow_row *row)
 {
+    const tb_graph *g = tb_model_graph(w->m, p);
     const tb_spread x = tb_flow_spread(w->ctx, w->k, w->nx, out);
     row->std_x = x.std;
     w->nonfinite += x.nonfinite;
-    TB_TRY(tb_walk_tolls(w, run, g, lo, hi, row));
+    TB_TRY(tb_walk_tolls(w, run, p, lo, hi, row));
+    TB_TRY(tb_walk_stream(w, in, out, row));
     return branch_size(w, run, g, lo, hi, in, &row->branch_ratio);
 }
 
@@ -214,7 +233,7 @@ static tb_status layer_down(tb_walk *w, tb_flow_box *box, size_t p)
     TB_TRY(pull_total(w, &run, p));
     for (int s = g->nboundaries - 1; s >= 1; s--) {
         tb_flow_row *row = &w->f->rows[w->k_now];
-        TB_TRY(tb_walk_values(w, &run, g, s - 1, s, stream_at(&run, g, s - 1),
+        TB_TRY(tb_walk_values(w, &run, p, s - 1, s, stream_at(&run, g, s - 1),
                               stream_at(&run, g, s), row));
         row->name = kept_name(box, g->boundaries[s].name);
         if (!row->name)
@@ -240,6 +259,7 @@ static tb_status stem_row(tb_walk *w)
     tb_walk_gains(w, w->total, row);
     row->std_x =
         tb_flow_spread(w->ctx, w->k, w->nx, tb_model_stream(w->m, stem)).std;
+    TB_TRY(tb_walk_stream(w, NULL, tb_model_stream(w->m, stem), row));
     pieces(w, w->total, from);
     tb_bwd b = {
         .hi = -1, .lo = -1, .gout = (const void *const *)from, .gin = gin};
@@ -295,7 +315,7 @@ static tb_status loss_cotangent(tb_walk *w, const tb_run *run)
 tb_status tb_walk_final(tb_walk *w, const tb_run *run, size_t part)
 {
     tb_flow_row final = {0};
-    TB_TRY(tb_walk_tolls(w, run, tb_model_graph(w->m, part), 0, 1, &final));
+    TB_TRY(tb_walk_tolls(w, run, part, 0, 1, &final));
     w->stack->has_final = final.norms > 0;
     w->stack->final_toll = final.toll;
     return TB_OK;
@@ -531,6 +551,7 @@ static tb_status run_walk(tb_walk *w, tb_flow_box *box,
         nonfinite[i] = w->nonfinite;
     }
     nonfinite[n - 1] += tb_walk_weights_nonfinite(w);
+    tb_walk_keep_norms(w);
     return TB_OK;
 }
 
@@ -570,6 +591,7 @@ static tb_status measure(tb_model *m, const tb_flow_spec *spec,
     tb_walk w = {.ctx = ctx,
                  .m = m,
                  .f = &box->flow,
+                 .box = box,
                  .batch = &batch,
                  .k = tb_kern_get(ctx, m->dtype),
                  .nx = B * m->sizes.s.context * m->sizes.s.width};
@@ -587,6 +609,7 @@ static tb_status measure(tb_model *m, const tb_flow_spec *spec,
     TB_TRY(tb_model_bind(m, B, m->sizes.s.context, TB_PASS_BWD | TB_PASS_KEEP));
     TB_TRY(make_batch(m, spec, scratch, &batch));
     TB_TRY(make_rows(box, m));
+    TB_TRY(tb_walk_make_norms(&w, box));
     TB_TRY(make_vectors(&w, box, spec, scratch));
     TB_TRY(run_walk(&w, box, spec, scratch, nonfinite));
     if (spec->spectrum)

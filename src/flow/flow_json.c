@@ -29,6 +29,41 @@ static void row_json(const tb_flow_row *r, tb_json *j)
     tb_json_int(j, "norms", r->norms);
     tb_json_number(j, "std_x", r->std_x);
     tb_json_number(j, "branch_ratio", r->branch_ratio);
+    tb_json_number(j, "total_min", r->total_min);
+    tb_json_number(j, "total_max", r->total_max);
+    tb_json_number(j, "norm_x", r->norm_x);
+    tb_json_tensor(j, "top_x", TB_F64, r->top_x, 1, (const size_t[]){3});
+    tb_json_number(j, "median_x", r->median_x);
+    tb_json_int(j, "top_token", (int64_t)r->top_token);
+    tb_json_int(j, "top_channel", (int64_t)r->top_channel);
+    tb_json_number(j, "std_first", r->std_first);
+    tb_json_number(j, "angle", r->angle);
+    tb_json_end(j);
+}
+
+static void norms_json(const tb_flow *f, tb_json *j)
+{
+    tb_json_array(j, "norms");
+    for (size_t i = 0; i < f->nnorms; i++) {
+        const tb_flow_norm *n = &f->norms[i];
+        tb_json_object(j, NULL);
+        tb_json_int(j, "k", (int64_t)n->k);
+        if (n->role)
+            tb_json_string(j, "role", n->role);
+        tb_json_int(j, "layer", (int64_t)n->layer);
+        tb_json_string(j, "name", n->name);
+        tb_json_string(j, "kind", n->kind);
+        tb_json_bool(j, "lane", n->lane);
+        tb_json_number(j, "toll", n->toll);
+        tb_json_number(j, "toll_max", n->toll_max);
+        if (n->has_s) {
+            tb_json_number(j, "s_min", n->s_min);
+            tb_json_number(j, "s_median", n->s_median);
+            tb_json_number(j, "s_max", n->s_max);
+            tb_json_number(j, "eps_share", n->eps_share);
+        }
+        tb_json_end(j);
+    }
     tb_json_end(j);
 }
 
@@ -39,6 +74,7 @@ static void weights_json(const tb_flow *f, tb_json *j)
         tb_json_object(j, NULL);
         tb_json_string(j, "name", f->weights[i].name);
         tb_json_int(j, "layer", (int64_t)f->weights[i].layer);
+        tb_json_int(j, "elements", (int64_t)f->weights[i].elements);
         tb_json_number(j, "grad_norm", f->weights[i].grad_norm);
         if (f->has_spread) {
             tb_json_string(j, "init", f->weights[i].start);
@@ -119,6 +155,7 @@ void tb_flow_json(const tb_flow *f, tb_json *j, const char *key)
     final_json(&f->stacks[f->nstacks - 1], j, "final");
     if (f->nstacks > 1)
         final_json(&f->stacks[0], j, "encoder_final");
+    norms_json(f, j);
     weights_json(f, j);
     spectrum_json(f, j);
     verdicts_json(f, j);

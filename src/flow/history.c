@@ -159,7 +159,7 @@ static tb_status layer_down(tb_history *h, size_t p)
     tb_flow_row *row = &w->f->rows[w->k_now];
     tb_run run;
     TB_TRY(tb_model_run(w->m, p, w->batch, &run));
-    TB_TRY(tb_walk_values(w, &run, g, 0, g->nboundaries - 1, run.inputs[0],
+    TB_TRY(tb_walk_values(w, &run, p, 0, g->nboundaries - 1, run.inputs[0],
                           run.outputs[0], row));
     row->name = row_name(h, g);
     if (!row->name)
@@ -191,7 +191,7 @@ static tb_status stem_down(tb_history *h)
     TB_TRY(pull_both(h, &run, stem));
     tb_walk_gains(w, w->total, row);
     row->std_x = tb_flow_spread(w->ctx, w->k, w->nx, run.outputs[0]).std;
-    return TB_OK;
+    return tb_walk_stream(w, NULL, run.outputs[0], row);
 }
 
 /* --- the walk ------------------------------------------------------------ */

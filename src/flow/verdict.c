@@ -8,6 +8,8 @@ typedef struct finding {
     double value;
     const tb_flow_row *at; /* NULL: the whole stack */
     bool applies;
+    const tb_flow_norm *norm; /* or of one norm, */
+    bool number;              /* or of the largest number of that row */
 } finding;
 
 typedef finding (*measure_fn)(const tb_flow *f, size_t nonfinite);
@@ -27,7 +29,7 @@ typedef struct verdict_row {
 static finding count_nonfinite(const tb_flow *f, size_t nonfinite)
 {
     (void)f;
-    return (finding){(double)nonfinite, NULL, true};
+    return (finding){.value = (double)nonfinite, .applies = true};
 }
 
 static finding smallest_total(const tb_flow *f, size_t nonfinite)
@@ -36,7 +38,7 @@ static finding smallest_total(const tb_flow *f, size_t nonfinite)
     for (size_t i = 0; i < f->nrows; i++)
         if (f->rows[i].total < at->total)
             at = &f->rows[i];
-    return (finding){at->total, at, nonfinite == 0};
+    return (finding){.value = at->total, .at = at, .applies = nonfinite == 0};
 }
 
 static finding largest_total(const tb_flow *f, size_t nonfinite)
@@ -45,7 +47,7 @@ static finding largest_total(const tb_flow *f, size_t nonfinite)
     for (size_t i = 0; i < f->nrows; i++)
         if (f->rows[i].total > at->total)
             at = &f->rows[i];
-    return (finding){at->total, at, nonfinite == 0};
+    return (finding){.value = at->total, .at = at, .applies = nonfinite == 0};
 }
 
 /* Without a lane there are no tolls, and nothing is added to it. */
@@ -61,15 +63,16 @@ static bool has_lane(const tb_flow *f)
 
 static finding lane_at_bottom(const tb_flow *f, size_t nonfinite)
 {
-    return (finding){f->rows[0].lane, &f->rows[0],
-                     nonfinite == 0 && has_lane(f)};
+    return (finding){.value = f->rows[0].lane,
+                     .at = &f->rows[0],
+                     .applies = nonfinite == 0 && has_lane(f)};
 }
 
 /* E14: factor per sublayer of the least-squares line through log total. */
 static finding slope(const tb_flow *f, size_t nonfinite)
 {
     double n = (double)f->nrows, sx = 0, sy = 0, xx = 0, xy = 0, yy = 0;
-    finding out = {1, NULL, nonfinite == 0 && f->nrows > 4};
+    finding out = {.value = 1, .applies = nonfinite == 0 && f->nrows > 4};
     for (size_t i = 0; i < f->nrows && out.applies; i++) {
         double x = (double)i, y = tb_log(f->rows[i].total);
         out.applies = tb_isfinite(y);
@@ -91,12 +94,12 @@ static finding slope(const tb_flow *f, size_t nonfinite)
 
 static finding no_skip(const tb_flow *f, size_t nonfinite)
 {
-    finding out = {1, NULL, nonfinite == 0};
+    finding out = {.value = 1, .applies = nonfinite == 0};
     if (f->lists && f->rows[0].lane > 0)
         return out; /* a list leads around the branches */
     for (size_t i = f->nrows; i-- > 1;)
         if (f->rows[i].local_lane == 0)
-            out = (finding){0, &f->rows[i], true};
+            out = (finding){.value = 0, .at = &f->rows[i], .applies = true};
     return out;
 }
 
@@ -105,7 +108,8 @@ static finding early_big(const tb_flow *f, size_t nonfinite)
     bool clean = nonfinite == 0 && f->rows[0].lane > 0;
     for (size_t i = 0; i < f->nrows; i++)
         clean = clean && f->rows[i].norms == 0;
-    return (finding){f->rows[0].total, &f->rows[0], clean};
+    return (finding){
+        .value = f->rows[0].total, .at = &f->rows[0], .applies = clean};
 }
 
 static finding dead_depth(const tb_flow *f, size_t nonfinite)
@@ -117,7 +121,53 @@ static finding dead_depth(const tb_flow *f, size_t nonfinite)
             at = &f->rows[i];
             largest = at->branch_ratio;
         }
-    return (finding){largest, at, nonfinite == 0 && at && has_lane(f)};
+    return (finding){.value = largest,
+                     .at = at,
+                     .applies = nonfinite == 0 && at && has_lane(f)};
+}
+
+static finding largest_number(const tb_flow *f, size_t nonfinite)
+{
+    const tb_flow_row *at = f->rows;
+    for (size_t i = 0; i < f->nrows; i++)
+        if (f->rows[i].top_x[0] > at->top_x[0])
+            at = &f->rows[i];
+    return (finding){.value = at->top_x[0],
+                     .at = at,
+                     .applies = nonfinite == 0,
+                     .number = true};
+}
+
+/* A number above 100 beside the middle one of its row. */
+static finding massive(const tb_flow *f, size_t nonfinite)
+{
+    finding out = {.applies = nonfinite == 0, .number = true};
+    for (size_t i = 0; i < f->nrows; i++) {
+        const tb_flow_row *r = &f->rows[i];
+        double times = r->median_x > 0 ? r->top_x[0] / r->median_x : 0;
+        if (r->top_x[0] > 100 && times > out.value) {
+            out.value = times;
+            out.at = r;
+        }
+    }
+    return out;
+}
+
+/* Where a norm divides by little more than the root of its eps. */
+static finding eps_works(const tb_flow *f, size_t nonfinite)
+{
+    finding out = {.applies = false};
+    for (size_t i = 0; i < f->nnorms; i++) {
+        const tb_flow_norm *n = &f->norms[i];
+        bool here =
+            n->has_s && n->k >= f->rows[0].k && n->k <= f->rows[f->nrows - 1].k;
+        if (!here || (out.norm && !(n->eps_share > out.value)))
+            continue;
+        out.norm = n;
+        out.value = n->eps_share;
+        out.applies = nonfinite == 0;
+    }
+    return out;
 }
 
 static const verdict_row table[] = {
@@ -186,6 +236,30 @@ static const verdict_row table[] = {
      "the last third of the sublayers adds almost nothing",
      "the last third of the sublayers still adds to the stream",
      "effect: arXiv:2502.05795; number ours"},
+    {"FP16MAX",
+     largest_number,
+     false,
+     {6550.4, 65504},
+     {TB_WARN, TB_FAILED},
+     "the stream comes near the largest number of fp16, or passes it",
+     "the stream stays far below the largest number of fp16",
+     "IEEE half, 65504; a tenth of it ours"},
+    {"MASSIVE",
+     massive,
+     false,
+     {1000, NONE},
+     {TB_NOTE, TB_NOTE},
+     "a number above 100 is this many times the middle one of its stream",
+     "no number above 100 that stands far out of its stream",
+     "Sun et al., arXiv:2402.17762"},
+    {"EPS",
+     eps_works,
+     false,
+     {0.1, NONE},
+     {TB_NOTE, TB_NOTE},
+     "eps is a large share of what a norm divides a token by, squared",
+     "eps is small beside what the norms divide by",
+     "ours"},
 };
 
 static void override_limits(const tb_flow_spec *spec, const char *code,
@@ -215,6 +289,23 @@ static const char *place(tb_arena *a, const tb_flow_row *at, const char *role)
                            blank, at->layer);
 }
 
+static const char *where(tb_arena *a, const finding *x, const char *role)
+{
+    const char *at = place(a, x->at, role);
+    if (x->norm)
+        return x->norm->layer
+                   ? tb_arena_printf(a, "%s%s%s, block %zu", role ? role : "",
+                                     role ? " " : "", x->norm->name,
+                                     x->norm->layer)
+                   : tb_arena_printf(a, "%s%s%s, after the stack",
+                                     role ? role : "", role ? " " : "",
+                                     x->norm->name);
+    if (!at || !x->number || !x->at)
+        return at;
+    return tb_arena_printf(a, "%s, token %zu, channel %zu", at,
+                           x->at->top_token, x->at->top_channel);
+}
+
 static tb_status judge_row(tb_arena *a, const verdict_row *row,
                            const finding *x, const char *role,
                            const tb_flow_spec *spec, tb_verdict *out)
@@ -227,7 +318,7 @@ static tb_status judge_row(tb_arena *a, const verdict_row *row,
                         .threshold = limit[0],
                         .sentence = row->good,
                         .source = row->source,
-                        .where = place(a, x->at, role)};
+                        .where = where(a, x, role)};
     for (int i = 0; i < 2; i++)
         if (beyond(row, x->value, limit[i])) {
             out->level = row->level[i];

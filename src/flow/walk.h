@@ -30,6 +30,21 @@ tb_spread tb_flow_spread(const tb_ctx *ctx, const tb_kern *k, size_t n,
 tb_spread tb_flow_moments(const tb_ctx *ctx, const tb_kern *k, size_t n,
                           const void *x);
 
+/** tb_flow_tokens - lengths of the shortest and of the longest token of a
+ * vector [streams, tokens, d]; nan if there is one. */
+void tb_flow_tokens(const tb_ctx *ctx, const tb_kern *k, size_t tokens,
+                    size_t d, size_t streams, const void *x, double *low,
+                    double *high);
+/** tb_flow_top - the three largest finite magnitudes, falling, and where the
+ * first of them is. */
+void tb_flow_top(tb_dtype t, size_t n, const void *x, double top[3],
+                 size_t *at);
+/** tb_flow_middle - magnitude number n/2 of n in rising order, from 0. */
+tb_status tb_flow_middle(tb_ctx *ctx, tb_dtype t, size_t n, const void *x,
+                         double *out);
+/** tb_flow_angle - acos over pi, within 1e-15. */
+double tb_flow_angle(double cos);
+
 typedef struct tb_flow_term {
     const void *x;
     double factor;
@@ -64,9 +79,11 @@ typedef struct tb_walk {
     int *seen;      /* and their nodes */
     void *memory;   /* gradient of the encoder's output so far, or NULL */
     tb_flow_weights *weights; /* NULL: not of the loss */
-    double top;               /* |g_K| */
-    double arrived;           /* length of the true gradient at this row */
-    size_t nonfinite;         /* in this stack */
+    tb_flow_box *box;
+    size_t norms_left; /* rows of f->norms that are not filled yet */
+    double top;        /* |g_K| */
+    double arrived;    /* length of the true gradient at this row */
+    size_t nonfinite;  /* in this stack */
     size_t k_now;
 } tb_walk;
 
@@ -85,15 +102,31 @@ void tb_walk_gains(tb_walk *w, const void *total, tb_flow_row *row);
  * `left` is what the gradient became, w->local its lane part. */
 void tb_walk_split(tb_walk *w, const void *left, tb_flow_row *row);
 
-/** tb_walk_tolls - of the norms on the lane from boundary lo to hi. */
-tb_status tb_walk_tolls(tb_walk *w, const tb_run *run, const tb_graph *g,
-                        int lo, int hi, tb_flow_row *row);
+/** tb_walk_tolls - of the norms from boundary lo to hi of part p: those on the
+ * lane make the row's toll. */
+tb_status tb_walk_tolls(tb_walk *w, const tb_run *run, size_t p, int lo, int hi,
+                        tb_flow_row *row);
 
 /** tb_walk_values - what the forward pass left between two boundaries: spread
  * of `out`, the branch's share beside `in`, tolls. */
-tb_status tb_walk_values(tb_walk *w, const tb_run *run, const tb_graph *g,
-                         int lo, int hi, const void *in, const void *out,
+tb_status tb_walk_values(tb_walk *w, const tb_run *run, size_t p, int lo,
+                         int hi, const void *in, const void *out,
                          tb_flow_row *row);
+
+/** tb_walk_stream - outliers, token lengths and turns of x_k after x_(k-1),
+ * which is NULL at the stem. */
+tb_status tb_walk_stream(tb_walk *w, const void *before, const void *x,
+                         tb_flow_row *row);
+
+/** tb_walk_make_norms - room for all norms of the model (norms.c). */
+tb_status tb_walk_make_norms(tb_walk *w, tb_flow_box *box);
+/** tb_walk_norm - measures norm `node` of part p, from the last to the first:
+ * its k is that of the row the walk is at. */
+tb_status tb_walk_norm(tb_walk *w, const tb_run *run, size_t p, int node,
+                       bool lane, const tb_flow_norm **out);
+
+/** tb_walk_keep_norms - at the end: those that were measured. */
+void tb_walk_keep_norms(tb_walk *w);
 
 /** tb_walk_final - the norms of the part above a stack. */
 tb_status tb_walk_final(tb_walk *w, const tb_run *run, size_t part);

@@ -114,6 +114,7 @@ static tb_status make_rows(tb_flow_weights *g, tb_flow_box *box)
         tb_flow_weight *out = &f->weights[f->nweights++];
         *out = (tb_flow_weight){.name = tb_arena_strdup(&box->arena, v->name),
                                 .layer = v->layer,
+                                .elements = v->count,
                                 .start = tb_arena_strdup(&box->arena, v->rule)};
         if (!out->name || !out->start)
             return TB_ERR_MEMORY;

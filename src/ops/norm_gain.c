@@ -202,3 +202,15 @@ void tb_op_norm_gain(const tb_opcall *c, tb_norm_family family, double *rms,
     }
     *rms = pieces ? tb_sqrt(sum / ((double)f.rows * (double)f.d)) : 0;
 }
+
+bool tb_op_norm_scale(const tb_opcall *c, tb_norm_family family, size_t i,
+                      double *s, double *eps_share)
+{
+    tb_norm_form f = tb_norm_form_of(c, family);
+    if (i >= f.rows)
+        return false;
+    tb_norm_stat stat = tb_norm_stat_get(c, &f, i);
+    *s = 1 / stat.r;
+    *eps_share = stat.kappa;
+    return true;
+}

@@ -178,6 +178,9 @@ typedef struct tb_op {
      * and the largest singular value, at this input, after fwd; NULL elsewhere
      */
     void (*gain)(const tb_opcall *c, double *rms, double *max);
+    /* norms of single rows, after fwd: what row `row` was divided by, and how
+     * much of its square eps is; false beyond the last row. NULL elsewhere */
+    bool (*scale)(const tb_opcall *c, size_t row, double *s, double *eps_share);
     /* after fwd: a row the op has no value for (zero variance with eps = 0, a
      * token outside the vocabulary), with the reason; NULL: every row is fine.
      * A NULL check: the op has a value for everything */

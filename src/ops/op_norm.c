@@ -235,6 +235,11 @@ static const char *check_rows(const tb_opcall *c, tb_norm_family family,
     {                                                                          \
         tb_op_norm_gain(c, family, rms, max);                                  \
     }                                                                          \
+    static bool label##_scale(const tb_opcall *c, size_t row, double *s,       \
+                              double *eps_share)                               \
+    {                                                                          \
+        return tb_op_norm_scale(c, family, row, s, eps_share);                 \
+    }                                                                          \
     static const char *label##_check(const tb_opcall *c, size_t *row)          \
     {                                                                          \
         return check_rows(c, family, row);                                     \
@@ -260,6 +265,7 @@ static const char *check_rows(const tb_opcall *c, tb_norm_family family,
         .join = label##_join,                                                  \
         .bases = TB_NEED_IN(0),                                                \
         .gain = label##_gain,                                                  \
+        .scale = label##_scale,                                                \
         .check = label##_check,                                                \
     };
 

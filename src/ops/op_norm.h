@@ -70,4 +70,8 @@ void tb_norm_rows_tan(const tb_opcall *c, const tb_norm_form *f, size_t from,
 void tb_op_norm_gain(const tb_opcall *c, tb_norm_family family, double *rms,
                      double *max);
 
+/** tb_op_norm_scale - the op table's `scale` of any of them. */
+bool tb_op_norm_scale(const tb_opcall *c, tb_norm_family family, size_t row,
+                      double *s, double *eps_share);
+
 #endif

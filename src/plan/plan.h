@@ -163,6 +163,11 @@ const void *tb_plan_value(const tb_run *r, int node);
 /** tb_plan_rng - a node's random stream in this run: the masks of drop. */
 tb_rng tb_plan_rng(const tb_run *r, int node);
 
+/** tb_plan_scale - what row `row` of a norm node was divided by: see
+ * tb_op.scale; false where it has no such row. Needs KEEP. */
+bool tb_plan_scale(tb_ctx *ctx, const tb_run *r, int node, size_t row,
+                   double *s, double *eps_share);
+
 /** tb_plan_gain - toll of a norm node: see tb_op.gain. Needs KEEP. */
 tb_status tb_plan_gain(tb_ctx *ctx, const tb_run *r, int node, double *rms,
                        double *max);

@@ -282,6 +282,17 @@ bool tb_plan_statistic(tb_ctx *ctx, const tb_run *r, int node, int i,
 
 /* --- toll --------------------------------------------------------------- */
 
+bool tb_plan_scale(tb_ctx *ctx, const tb_run *r, int node, size_t row,
+                   double *s, double *eps_share)
+{
+    const tb_plan *p = r->plan;
+    tb_opcall c;
+    if (!p->graph->nodes[node].op->scale || !(p->passes & TB_PASS_KEEP))
+        return false;
+    tb_plan_call(ctx, r, node, false, &c);
+    return p->graph->nodes[node].op->scale(&c, row, s, eps_share);
+}
+
 tb_status tb_plan_gain(tb_ctx *ctx, const tb_run *r, int node, double *rms,
                        double *max)
 {

@@ -150,6 +150,55 @@ def flow_threshold(t):
     t.has(r.err, "VANISHH", "did you mean VANISH")
 
 
+GROWS = "x = 20*x + F(norm(x)); final: x = norm(x)"
+TAILS = "y = x*x*x; x = y + F(norm(y)); final: x = norm(x)"
+
+
+@test
+def flow_verdicts_of_the_stream(t):
+    """One input that fires each, one that does not; a limit moves it."""
+    quiet = verdicts(flow(t, "pre-ln", "--depth", "2", *SMALL)[0])
+    for code, words, level in (
+            ("FP16MAX", [GROWS, "--depth", "2"], "FAIL"),
+            ("FP16MAX", [GROWS, "--depth", "1", "--threshold", "FP16MAX=100"],
+             "WARN"),
+            ("MASSIVE", [TAILS, "--depth", "1"], "NOTE"),
+            ("EPS", ["pre-ln", "--eps", "1"], "NOTE")):
+        t.eq(quiet[code]["level"], "OK")
+        loud = verdicts(flow(t, *words, *SMALL)[0])[code]
+        t.eq(loud["level"], level, code)
+        t.ok(loud["value"] > loud["threshold"], loud)
+    loud = verdicts(flow(t, TAILS, "--depth", "1", *SMALL)[0])["MASSIVE"]
+    t.has(loud["where"], "token", "channel")
+    loud = verdicts(flow(t, "pre-ln", "--eps", "1", *SMALL)[0])["EPS"]
+    t.has(loud["where"], "layers.0.attn.norm, block 1")
+    t.eq(quiet["EPS"]["threshold"], 0.1)
+
+
+@test
+def flow_norms_and_tokens(t):
+    """Every norm is listed, on the lane or not; s is what E1 says it is."""
+    post, pre = flow(t, "post-ln", "pre-ln", "--depth", "3", *SMALL)
+    t.eq([(n["k"], n["layer"], n["lane"]) for n in post["norms"]],
+         [(k, (k + 1) // 2, True) for k in range(1, 7)])
+    t.eq([n["lane"] for n in pre["norms"]], [False] * 6 + [True])
+    t.eq(pre["norms"][-1]["name"], "final.norm")
+    t.eq(pre["norms"][-1]["toll"], pre["final"]["toll"])
+    for run in (post, pre):
+        for n in run["norms"]:
+            t.ok(n["s_min"] <= n["s_median"] <= n["s_max"], n)
+            t.near(n["eps_share"], 1e-5 / n["s_min"] ** 2, 1e-6)
+        for r in run["sublayers"]:
+            t.ok(r["total_min"] <= r["total"] <= r["total_max"], r)
+            t.ok(r["median_x"] < r["top_x"][2] <= r["top_x"][0], r)
+            t.ok(0 <= r["angle"] < 0.5 and (r["angle"] > 0) == (r["k"] > 0), r)
+    for r in post["sublayers"][1:]:  # below its norm, s divides the toll out
+        n = post["norms"][r["k"] - 1]
+        t.eq((n["toll"], n["toll_max"]), (r["toll"], r["toll_max"]))
+        t.near(r["norm_x"], 16 ** 0.5, 1e-3)
+    t.eq(sum(w["elements"] for w in pre["weights"]) > 0, True)
+
+
 @test
 def flow_text(t):
     t.write("book.txt", story(200))
