@@ -2,7 +2,7 @@
 # scripts' in tools/; every build folder is ignored by git.
 .DEFAULT_GOAL := all
 .PHONY: all setup check demo debug asan tsan clang bench fmt golden fuzz wasm \
-	install uninstall clean help
+	web install uninstall clean help
 
 all: ## build/tollbooth with the static and the shared library
 	@tools/build.sh release
@@ -36,6 +36,11 @@ fuzz: ## libFuzzer, 60 s per target (FUZZ_SECONDS=n)
 
 wasm: ## build/wasm/tollbooth.wasm
 	@$(MAKE) --no-print-directory -f web/wasm.mk
+
+web: wasm ## build/web/tollbooth.html, the walkthrough in one file
+	@tools/build.sh release tollbooth
+	@python3 web/page.py build/tollbooth build/wasm/tollbooth.wasm \
+		build/web/tollbooth.html
 
 install: all ## PREFIX (default /usr/local), DESTDIR
 	@cmake --install build $(if $(PREFIX),--prefix $(PREFIX))

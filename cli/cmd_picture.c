@@ -20,7 +20,7 @@ static const opt_usage usage = {
     .max = 1,
 };
 
-enum { AS_TEXT, AS_SVG, AS_JSON };
+enum { AS_TEXT, AS_SVG, AS_JSON, AS_HTML };
 
 typedef struct picture_options {
     int format, theme;
@@ -58,6 +58,26 @@ static int print_object(tb_ctx *ctx, const tb_shot *s, int code)
     return print_json(ctx, j, code);
 }
 
+/* What a page puts into itself: the SVG, which takes its colours from the
+ * page, and the tables. */
+static tb_status fragment(const tb_shot *s, tb_out *out)
+{
+    tb_status status = tb_shot_svg(s, &(tb_svg){.in_html = true}, out);
+    return status == TB_OK ? tb_shot_html(s, out) : status;
+}
+
+static int print_colours(tb_ctx *ctx, const picture_options *o)
+{
+    tb_out *out;
+    if (tb_out_create(ctx, &out) != TB_OK)
+        return die(ctx, TB_ERR_MEMORY);
+    tb_status status = tb_pictures_css((tb_theme)o->theme, out);
+    if (status == TB_OK)
+        fputs(tb_out_str(out), stdout);
+    tb_out_destroy(out);
+    return status == TB_OK ? finish(0) : die(ctx, status);
+}
+
 static int draw(tb_ctx *ctx, const tb_shot *s, const picture_options *o)
 {
     int code = o->check && !tb_shot_ok(s) ? tb_status_exit(TB_CHECK) : 0;
@@ -68,8 +88,9 @@ static int draw(tb_ctx *ctx, const tb_shot *s, const picture_options *o)
         return print_object(ctx, s, code);
     if (tb_out_create(ctx, &out) != TB_OK)
         return die(ctx, TB_ERR_MEMORY);
-    tb_status status = o->format == AS_SVG ? tb_shot_svg(s, &how, out)
-                                           : tb_shot_term(s, &term, out);
+    tb_status status = o->format == AS_SVG    ? tb_shot_svg(s, &how, out)
+                       : o->format == AS_HTML ? fragment(s, out)
+                                              : tb_shot_term(s, &term, out);
     if (status == TB_OK)
         fputs(tb_out_str(out), stdout);
     tb_out_destroy(out);
@@ -112,15 +133,17 @@ int cmd_picture(tb_ctx *ctx, int argc, char **argv)
 {
     opt_many set = {.count = 0};
     picture_options o = {.format = AS_TEXT};
-    bool json = false, list = false;
+    bool json = false, list = false, colours = false;
     const opt opts[] = {
         {"set", OPT_MANY, &set, "NAME=V", "other inputs: 'N=24,seed=2'", 0, 0},
         {"format", OPT_CHOICE, &o.format, NULL, "what to print (default text)",
-         "text|svg|json", 0},
+         "text|svg|json|html", 0},
         {"json", OPT_FLAG, &json, NULL, "the same as --format json", 0, 0},
         {"theme", OPT_CHOICE, &o.theme, NULL,
          "colours of the SVG (default auto: the reader's)", "auto|light|dark",
          0},
+        {"colours", OPT_FLAG, &colours, NULL,
+         "the style sheet that a page with --format html needs", 0, 0},
         {"ascii", OPT_FLAG, &o.ascii, NULL, "plain ASCII drawing", 0, 0},
         {"check", OPT_FLAG, &o.check, NULL, "exit 1 if a claim does not hold",
          0, 0},
@@ -132,6 +155,8 @@ int cmd_picture(tb_ctx *ctx, int argc, char **argv)
         return end == OPT_DONE ? finish(0) : 2;
     if (list)
         return json ? list_object(ctx) : list_shots();
+    if (colours)
+        return print_colours(ctx, &o);
     if (argc == 0)
         return usage_error("picture", "got 0 operands, wanted SHOT; --list "
                                       "names them");

@@ -96,6 +96,12 @@ group("picture", () => {
       native("picture", name, "--json")));
     test(`picture ${name}, text`, () => same(engine.shot(name, "", "text"),
       native("picture", name), ""));
+    test(`picture ${name}, for a page`, () => {
+      const [svg, tables] = ["svg", "tables"].map((face) =>
+        engine.shot(name, "", face));
+      return same({ ...svg, text: svg.text + tables.text },
+        native("picture", name, "--format", "html"), "");
+    });
   }
   test("picture, with settings", () =>
     same(engine.shot("batchnorm", "token=2;padding=[0,3]", "json"),

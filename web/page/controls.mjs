@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// The controls of a shot, made by the builder, as text of its settings and
+// back. Every slider has a field of the same number beside it.
+
+const POSITIONS = 200; // of a logarithmic slider
+
+const rounded = (v) => Number(v.toPrecision(3));
+
+// least value of a logarithmic slider; below it there may be only 0
+const floorOf = (row) => row.low > 0 ? row.low : row.step || row.high * 1e-6;
+
+function valueAt(row, position) {
+  if (row.low <= 0 && position === 0) return 0;
+  const least = floorOf(row);
+  const v = least * (row.high / least) ** (position / POSITIONS);
+  return row.whole ? Math.round(v) : rounded(v);
+}
+
+function positionOf(row, value) {
+  const least = floorOf(row);
+  if (!(value > least)) return 0;
+  return Math.round(POSITIONS * Math.log(value / least) /
+    Math.log(row.high / least));
+}
+
+// a slider and its field
+class Pair {
+  constructor(row, field) {
+    this.row = row;
+    this.field = field;
+    const slider = field.previousElementSibling;
+    this.slider = slider?.type === "range" ? slider : null;
+    this.follow();
+    this.slider?.addEventListener("input", () => this.lead());
+    field.addEventListener("input", () => this.follow());
+  }
+
+  // the field takes the slider's value
+  lead() {
+    const v = Number(this.slider.value);
+    this.field.value = this.row.log ? valueAt(this.row, v) : v;
+    this.slider.setAttribute("aria-valuetext", this.field.value);
+  }
+
+  follow() {
+    if (!this.slider) return;
+    const v = Number(this.field.value);
+    this.slider.value = this.row.log ? positionOf(this.row, v) : v;
+    this.slider.setAttribute("aria-valuetext", this.field.value);
+  }
+
+  get text() { return this.field.value; }
+  set text(v) {
+    this.field.value = v;
+    this.follow();
+  }
+}
+
+function numbersOf(text) {
+  const list = text.replace(/[[\]\s]/g, "").split(",");
+  return list.filter((v) => v !== "");
+}
+
+// a list of numbers with a slider each, or one field for the text of it
+class List {
+  constructor(row, root) {
+    this.row = row;
+    this.root = root;
+    this.plain = root.querySelector("input[type=text]");
+    if (this.plain) return;
+    this.box = root.querySelector(".elements");
+    this.pairs = [...this.box.children].map((e) => this.#pair(e));
+    root.querySelector("[data-do=less]").onclick = () => this.#size(-1);
+    root.querySelector("[data-do=more]").onclick = () => this.#size(1);
+  }
+
+  #pair(element) {
+    return new Pair(this.row, element.querySelector("input[type=number]"));
+  }
+
+  #add(value) {
+    const element = this.box.firstElementChild.cloneNode(true);
+    const n = this.pairs.length + 1;
+    element.firstElementChild.textContent = n;
+    for (const input of element.querySelectorAll("input"))
+      input.setAttribute("aria-label", input.getAttribute("aria-label")
+        .replace(/number \d+/, `number ${n}`));
+    this.box.append(element);
+    this.pairs.push(this.#pair(element));
+    this.pairs.at(-1).text = value;
+  }
+
+  #size(by) {
+    const values = this.pairs.map((p) => p.text);
+    if (by < 0) values.pop();
+    else values.push("0");
+    if (values.length < 1 || values.length > this.row.most) return;
+    this.text = `[${values}]`;
+    this.root.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+
+  get text() {
+    return this.plain ? this.plain.value : `[${this.pairs.map((p) => p.text)}]`;
+  }
+
+  set text(text) {
+    if (this.plain) {
+      this.plain.value = text;
+      return;
+    }
+    const values = numbersOf(text);
+    while (this.pairs.length > values.length) {
+      this.pairs.pop();
+      this.box.lastElementChild.remove();
+    }
+    values.forEach((v, i) => {
+      if (i < this.pairs.length) this.pairs[i].text = v;
+      else this.#add(v);
+    });
+  }
+}
+
+class Switch {
+  constructor(row, root) { this.box = root.querySelector("input"); }
+  get text() { return this.box.checked ? "1" : "0"; }
+  set text(v) { this.box.checked = Number(v) !== 0; }
+}
+
+class Field {
+  constructor(row, root) { this.field = root.querySelector("select,textarea"); }
+  get text() { return this.field.value; }
+  set text(v) { this.field.value = v; }
+}
+
+function make(row, root) {
+  if (row.kind === "number")
+    return new Pair(row, root.querySelector("input[type=number]"));
+  const Kind = { list: List, switch: Switch }[row.kind] ?? Field;
+  return new Kind(row, root);
+}
+
+const same = (a, b) => a.replace(/\s/g, "") === b.replace(/\s/g, "") ||
+  (a !== "" && Number(a) === Number(b));
+
+// a draw for "surprise me"; null where nothing sensible can be drawn
+function draw(row) {
+  if (row.kind === "choice") {
+    const words = row.choices.split("|");
+    return words[Math.floor(Math.random() * words.length)];
+  }
+  if (row.kind !== "number" || !(row.step || row.log)) return null;
+  if (row.log) return String(valueAt(row, Math.floor(Math.random() * 201)));
+  const steps = Math.floor((row.high - row.low) / row.step);
+  return String(rounded(row.low +
+    row.step * Math.floor(Math.random() * (steps + 1))));
+}
+
+export class Controls {
+  constructor(inputs, root) {
+    this.inputs = inputs;
+    this.of = {};
+    for (const row of inputs) {
+      const place = root?.querySelector(`[data-input="${row.name}"]`);
+      if (place) this.of[row.name] = make(row, place);
+    }
+  }
+
+  // only what differs from the shot's own settings
+  get values() {
+    const differing = this.inputs.filter((row) => this.of[row.name] &&
+      !same(this.of[row.name].text, row.own));
+    return Object.fromEntries(differing.map((row) =>
+      [row.name, this.of[row.name].text.trim()]));
+  }
+
+  set values(values) {
+    for (const row of this.inputs)
+      if (this.of[row.name])
+        this.of[row.name].text = values[row.name] ?? row.own;
+  }
+
+  // another seed where there is one, else other settings
+  surprise() {
+    const seed = this.inputs.filter((row) => row.name === "seed");
+    const values = this.values;
+    for (const row of seed.length ? seed : this.inputs) {
+      const v = seed.length ? String(1 + Math.floor(Math.random() * 9999))
+        : draw(row);
+      if (v !== null) values[row.name] = v;
+    }
+    this.values = values;
+  }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// A figure that answers its controls: settings to the engine, and what comes
+// back into the drawing, the sentences, the checks and the tables.
+import { settingsText, settingsValues } from "./hash.mjs";
+import { patch } from "./patch.mjs";
+import { Controls } from "./controls.mjs";
+
+const SAY_EVERY = 500; // ms between two announcements
+const SLOW = 60;       // ms from which a figure waits for the hand to rest
+const REST = 150;
+
+const escaped = (text) => text.replace(/[&<>"]/g,
+  (c) => `&#${c.charCodeAt(0)};`);
+
+function quoted(sentence, numbers) {
+  return escaped(sentence).replace(/\{([^{}]+)\}/g, (all, id) => numbers[id]
+    ? `<output data-q="${id}" aria-live="off">${numbers[id].shown}</output>`
+    : all);
+}
+
+export function checkLine({ ok, text }) {
+  return `<li class="${ok ? "ok" : "bad"}">` +
+    `${ok ? "✓" : "✗ does not hold:"} ${escaped(text)}</li>`;
+}
+
+export class Figure {
+  constructor(root, row, changed) {
+    this.root = root;
+    this.name = row.name;
+    this.inputs = row.inputs;
+    this.changed = changed; // called with true when a value is settled
+    this.box = root.querySelector(".controls");
+    this.controls = new Controls(row.inputs, this.box);
+    this.drawn = "";        // the settings that the page shows
+    this.cost = 0;
+    this.visible = false;
+    this.#listen();
+  }
+
+  #listen() {
+    if (!this.box) return;
+    this.box.addEventListener("input", (e) => this.#touched(e, false));
+    this.box.addEventListener("change", (e) => this.#touched(e, true));
+    this.box.addEventListener("click", (e) => this.#press(e));
+    this.root.querySelector("details.tables")?.addEventListener("toggle",
+      () => this.#tables());
+  }
+
+  #touched(event, settled) {
+    this.draw(event.timeStamp);
+    this.changed(settled);
+  }
+
+  #press({ target, timeStamp }) {
+    const what = target.closest("[data-do]")?.dataset.do;
+    if (what === "reset") this.controls.values = {};
+    else if (what === "surprise") this.controls.surprise();
+    else if (what === "link") return this.#copy(target);
+    else return;
+    this.draw(timeStamp);
+    this.changed(true);
+  }
+
+  async #copy(button) {
+    this.changed(true);
+    try {
+      await navigator.clipboard.writeText(location.href);
+      this.say("Link copied.");
+    } catch { // no permission: the address bar has it
+      this.say("The link is in the address bar.");
+    }
+    button.focus();
+  }
+
+  wake(engine) {
+    this.engine = engine;
+    if (this.box) this.box.hidden = false;
+    this.draw();
+  }
+
+  get settings() {
+    return settingsText(this.inputs, this.controls.values);
+  }
+
+  set settings(text) {
+    this.controls.values = settingsValues(this.inputs, text ?? "");
+    this.draw();
+  }
+
+  show(visible) {
+    this.visible = visible;
+    if (visible) this.draw();
+  }
+
+  // figures out of sight wait until they are seen; slow ones for a rest
+  draw(since = performance.now()) {
+    this.since ??= since;
+    if (!this.engine || !this.visible || this.frame) return;
+    if (this.cost > SLOW) {
+      clearTimeout(this.rest);
+      this.rest = setTimeout(() => this.#now(), REST);
+    } else {
+      this.frame = requestAnimationFrame(() => this.#now());
+    }
+  }
+
+  #now() {
+    const settings = this.settings, began = performance.now();
+    const since = this.since;
+    this.frame = this.since = undefined;
+    if (settings === this.drawn) return;
+    this.drawn = settings;
+    const { status, text } = this.engine.shot(this.name, settings, "json");
+    this.#error(status === 0 ? "" : text);
+    if (status !== 0) return;
+    this.#fill(JSON.parse(text));
+    this.#picture(this.engine.shot(this.name, settings, "svg").text);
+    this.#tables();
+    this.cost = performance.now() - began;
+    requestAnimationFrame(() => setTimeout(() => performance.measure(
+      `figure ${this.name}`, { start: since, end: performance.now() })));
+  }
+
+  #error(text) {
+    const line = this.root.querySelector(".error");
+    line.textContent = text;
+    line.hidden = text === "";
+    this.root.classList.toggle("wrong", text !== "");
+  }
+
+  #picture(svg) {
+    const fresh = new DOMParser().parseFromString(svg, "image/svg+xml");
+    patch(this.root.querySelector("svg.tb-figure"), fresh.documentElement);
+  }
+
+  #fill(data) {
+    const numbers = Object.fromEntries(data.numbers.map((n) => [n.id, n]));
+    const section = this.root.closest("section") ?? this.root;
+    const says = data.sentences.map((s) => `<p>${quoted(s, numbers)}</p>`);
+    this.root.querySelector(".says").innerHTML = says.join("");
+    this.root.querySelector(".checks").innerHTML =
+      data.checks.map(checkLine).join("");
+    for (const q of section.querySelectorAll("output[data-q]"))
+      if (numbers[q.dataset.q] && this.#mine(q))
+        q.textContent = numbers[q.dataset.q].shown;
+    this.root.querySelector(".command code").textContent =
+      `tollbooth picture ${this.name}` +
+      (this.drawn ? ` --set '${this.drawn}'` : "");
+    this.say(this.root.querySelector(".says p")?.textContent ?? "");
+  }
+
+  // numbers in the prose belong to the section's figure of that name, or to
+  // its first
+  #mine(q) {
+    const figure = q.closest("figure");
+    if (figure) return figure === this.root;
+    const of = q.closest("[data-of]")?.dataset.of;
+    return of ? of === this.name
+      : q.closest("section").querySelector("figure") === this.root;
+  }
+
+  #tables() {
+    const details = this.root.querySelector("details.tables");
+    if (!details?.open || !this.engine) return;
+    details.querySelector("div").innerHTML =
+      this.engine.shot(this.name, this.drawn, "tables").text;
+  }
+
+  // the one line that is read aloud; at most every half second, the last wins
+  say(text) {
+    this.words = text;
+    this.talk ??= setTimeout(() => {
+      this.talk = undefined;
+      this.root.querySelector(".live").textContent = this.words;
+    }, SAY_EVERY);
+  }
+}
