@@ -124,6 +124,7 @@ static const struct {
              {0x25A3, '#'},
              {0x25B2, '^'},
              {0x25C4, '<'},
+             {0x25BA, '>'},
              {0x25BC, 'v'},
              {0x25BE, 'v'},
              {0x2502, '|'},
@@ -234,6 +235,16 @@ const char *tb_shorten_px(tb_arena *a, const char *s, double px, double size,
     if (tb_text_width(s, size, bold) <= px)
         return s;
     return cut(a, s, px, size * (bold ? 1.12 : 1.0), false);
+}
+
+const char *tb_subscript(tb_arena *a, const char *letter, size_t j)
+{
+    char digits[24];
+    const char *label = tb_arena_strdup(a, letter);
+    tb_format(digits, sizeof digits, "%zu", j);
+    for (const char *p = digits; *p && label; p++) /* U+2080: subscript 0 */
+        label = tb_arena_printf(a, "%s\xE2\x82%c", label, 0x80 + (*p - '0'));
+    return label;
 }
 
 void tb_xml_text(tb_buf *b, const char *s)

@@ -93,6 +93,8 @@ const char *tb_shorten(tb_arena *a, const char *s, size_t max);
 /** s cut to `px` pixels with an ellipsis. */
 const char *tb_shorten_px(tb_arena *a, const char *s, double px, double size,
                           bool bold);
+/** letter with the subscript j, "x₁₂"; NULL: no memory. */
+const char *tb_subscript(tb_arena *a, const char *letter, size_t j);
 /** Text with &, <, >, " and characters XML forbids replaced. */
 void tb_xml_text(tb_buf *b, const char *s);
 

@@ -2,7 +2,7 @@
 /* The table of shots, their life, and what a shot leaves while it is built. */
 #include "pictures/shot_parts.h"
 
-static const shot_row *const rows[] = {&shot_batchnorm};
+static const shot_row *const rows[] = {&shot_s1, &shot_s2, &shot_batchnorm};
 
 size_t tb_shot_count(void)
 {
@@ -54,7 +54,7 @@ static tb_status build(tb_shot *s, const char *settings)
 tb_status tb_shot_create(tb_ctx *ctx, const char *name, const char *settings,
                          tb_shot **out)
 {
-    const shot_row *row;
+    const shot_row *row = NULL;
     *out = NULL;
     TB_TRY(find(ctx, name, &row));
     tb_shot *s = tb_alloc(ctx, 1, sizeof *s);

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* S1 to S3: what is drawn of a block, and that its numbers are the engine's,
+ * under every box, width and scale. */
+#include "test_pictures_shot_help.h"
+
+#include "pictures/shot_stage.h"
+
+static const char *const boxes[] = {"linear", "relu", "attention", "zero"};
+
+static tb_scene *scene_of(tb_test *T, const char *name, const char *set)
+{
+    tb_scene *scene = NULL;
+    tb_shot *s = make_shot(T, name, set);
+    TB_CHECK(T, tb_shot_scene(s, &scene) == TB_OK);
+    tb_shot_destroy(s);
+    return scene;
+}
+
+/* --- S1 ------------------------------------------------------------------- */
+
+TB_TEST(s1_draws_one_box)
+{
+    for (int d = 2; d <= 16; d++) {
+        char set[64];
+        tb_format(set, sizeof set, "d=%d,F=%s", d, boxes[d % 4]);
+        tb_scene *s = scene_of(T, "S1", set);
+        TB_CHECK(T, roles(s, "box", NULL) == 1);
+        TB_CHECK(T, roles(s, "skip", NULL) == 0);
+        TB_CHECK(T, roles(s, "plus", NULL) == 0);
+        TB_CHECK(T, roles(s, "norm", NULL) == 0);
+        TB_CHECK(T, roles(s, "in-arrow", NULL) == 1);
+        TB_CHECK(T, roles(s, "box-out", NULL) == 1);
+        TB_CHECK(T, roles(s, "bar", NULL) == 2 * (size_t)d);
+        tb_scene_destroy(s);
+        check_faces(T, "S1", set);
+    }
+}
+
+TB_TEST(s1_numbers)
+{
+    tb_shot *s = make_shot(T, "S1", "F=zero");
+    TB_CHECK(T, number_of(T, s, "norm.F") == 0);
+    TB_CHECK(T, number_of(T, s, "x.8") == 9);
+    tb_shot_destroy(s);
+    s = make_shot(T, "S1", "x=[3,4]"); /* as long as the list that is given */
+    TB_CHECK(T, number_of(T, s, "d.out") == 2);
+    TB_CHECK(T, number_of(T, s, "norm.x") == 5);
+    tb_shot_destroy(s);
+    s = make_shot(T, "S1", "x=[3,4],d=3"); /* and from its start again */
+    TB_CHECK(T, number_of(T, s, "x.3") == 3);
+    double f = number_of(T, s, "F.2");
+    tb_shot_destroy(s);
+    s = make_shot(T, "S1", "x=[3,4],d=3,scale=2");
+    TB_CHECK(T, number_of(T, s, "F.2") == 2 * f);
+    tb_shot_destroy(s);
+    TB_FAILS(T, tb_shot_create(T->ctx, "S1", "x=[3]", &s), TB_ERR_SHAPE,
+             "got 1 number, wanted 2 to 16");
+}
+
+/* --- S2 ------------------------------------------------------------------- */
+
+/* Arrowheads (closed paths of three points) whose tip touches the plus. */
+static size_t into_plus(tb_test *T, const tb_scene *s)
+{
+    const tb_item *plus = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->items[i].style.role && tb_streq(s->items[i].style.role, "plus"))
+            plus = &s->items[i];
+    TB_CHECK(T, plus);
+    for (size_t i = 0; plus && i < s->count; i++) {
+        const tb_item *it = &s->items[i];
+        if (it->kind != TB_ITEM_PATH || !it->closed || it->n != 3)
+            continue;
+        double x = it->xy[0] - plus->x, y = it->xy[1] - plus->y;
+        n += x * x + y * y < (plus->w + 4) * (plus->w + 4);
+    }
+    return n;
+}
+
+TB_TEST(s2_adds_two_roads)
+{
+    tb_scene *s = scene_of(T, "S2", NULL);
+    TB_CHECK(T, roles(s, "skip", NULL) == 1);
+    TB_CHECK(T, roles(s, "plus", NULL) == 1);
+    TB_CHECK(T, roles(s, "box", NULL) == 1);
+    TB_CHECK(T, into_plus(T, s) == 2);
+    tb_scene_destroy(s);
+    s = scene_of(T, "S2", "skip=0");
+    TB_CHECK(T, roles(s, "skip", NULL) == 0);
+    TB_CHECK(T, into_plus(T, s) == 1);
+    tb_scene_destroy(s);
+}
+
+TB_TEST(s2_without_correction_is_x)
+{
+    for (size_t k = 0; k < TB_LEN(boxes); k++) {
+        char set[64];
+        tb_format(set, sizeof set, "scale=0,F=%s,d=11", boxes[k]);
+        tb_shot *s = make_shot(T, "S2", set);
+        const shot_stage *st = panel_of(T, s, "stage");
+        TB_CHECK(T, memcmp(st->x, st->y, 11 * sizeof *st->x) == 0);
+        TB_CHECK(T, number_of(T, s, "E12.share") == 0);
+        tb_shot_destroy(s);
+        check_faces(T, "S2", set);
+        tb_format(set, sizeof set, "scale=4,F=%s,d=16,skip=0", boxes[k]);
+        check_faces(T, "S2", set);
+        check_faces(T, "S2", set + strlen("scale=4,"));
+    }
+}
+
+/* The widths of the two parts of a bar are to each other as the numbers. */
+TB_TEST(s2_bars_are_stacked)
+{
+    tb_shot *s = make_shot(T, "S2", "x=[1,2,3],F=relu,seed=3");
+    const shot_stage *st = panel_of(T, s, "stage");
+    tb_scene *scene;
+    TB_OKAY(T, tb_shot_scene(s, &scene));
+    double unit = item_called(T, scene, "p0-x-3")->w / 3;
+    for (size_t i = 0; i < 3; i++) {
+        char id[32];
+        tb_format(id, sizeof id, "p0-y-%zu", i + 1);
+        TB_NEAR(T, item_called(T, scene, id)->w, unit * tb_fabs(st->x[i]),
+                1e-9);
+        tb_format(id, sizeof id, "p0-y-rest-%zu", i + 1);
+        TB_NEAR(T, item_called(T, scene, id)->w, unit * tb_fabs(st->f[i]),
+                1e-9);
+        TB_NEAR(T, st->x[i] + st->f[i], st->y[i], 1e-12);
+    }
+    tb_scene_destroy(scene);
+    tb_shot_destroy(s);
+}
