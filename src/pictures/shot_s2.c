@@ -40,16 +40,16 @@ static void tell(tb_shot *s, const sum *a)
 static const shot_words_of *formula(const sum *a)
 {
     static const shot_word both[] = {
-        {"y =", TB_TONE_NONE, true, .id = "term-y"},
-        {"x", TB_TONE_LANE, true, .id = "term-x"},
-        {"(the list, untouched)", TB_TONE_LANE},
-        {"+", TB_TONE_NONE, true},
-        {"F(x)", TB_TONE_BOX, true, .id = "term-F"},
-        {"(what the box computed)", TB_TONE_BOX}};
+        {.text = "y =", .tone = TB_TONE_NONE, .bold = true, .id = "term-y"},
+        {.text = "x", .tone = TB_TONE_LANE, .bold = true, .id = "term-x"},
+        {.text = "(the list, untouched)", .tone = TB_TONE_LANE},
+        {.text = "+", .tone = TB_TONE_NONE, .bold = true},
+        {.text = "F(x)", .tone = TB_TONE_BOX, .bold = true, .id = "term-F"},
+        {.text = "(what the box computed)", .tone = TB_TONE_BOX}};
     static const shot_word alone[] = {
-        {"y =", TB_TONE_NONE, true, .id = "term-y"},
-        {"F(x)", TB_TONE_BOX, true, .id = "term-F"},
-        {"(the list itself is lost)", TB_TONE_BAD}};
+        {.text = "y =", .tone = TB_TONE_NONE, .bold = true, .id = "term-y"},
+        {.text = "F(x)", .tone = TB_TONE_BOX, .bold = true, .id = "term-F"},
+        {.text = "(the list itself is lost)", .tone = TB_TONE_BAD}};
     static const shot_words_of words[] = {{alone, TB_LEN(alone)},
                                           {both, TB_LEN(both)}};
     return &words[a->b.skip];
