@@ -34,6 +34,8 @@ enum {
 
 void tb_part_text(tb_scene *s, double x, double y, const char *text,
                   const tb_style *st);
+/** A striped pole across the road at (x, y). */
+void tb_part_barrier(tb_scene *s, double x, double y);
 /** `toll` is NULL on a branch, else the number to print or "". */
 void tb_part_booth(tb_scene *s, const tb_diagram_part *p, tb_box at,
                    const char *id, const char *toll);

@@ -15,8 +15,7 @@ void tb_part_text(tb_scene *s, double x, double y, const char *text,
         tb_scene_fail(s, TB_ERR_MEMORY);
 }
 
-/* A striped pole across the road. */
-static void barrier(tb_scene *s, double x, double y)
+void tb_part_barrier(tb_scene *s, double x, double y)
 {
     tb_style pole = {.stroke = TB_TONE_TOLL, .line = 6};
     tb_style stripe = {.stroke = TB_TONE_PAPER, .line = 3};
@@ -53,9 +52,9 @@ void tb_part_booth(tb_scene *s, const tb_diagram_part *p, tb_box at,
                   (double[]){at.x - 4, at.y, at.x + 3, at.y - 7,
                              at.x + at.w - 3, at.y - 7, at.x + at.w + 4, at.y},
                   4, true, &roof);
-    barrier(s, at.x + at.w + 7, at.y + TB_PART_HALF);
+    tb_part_barrier(s, at.x + at.w + 7, at.y + TB_PART_HALF);
     if (both)
-        barrier(s, at.x - 7, at.y + at.h - TB_PART_HALF);
+        tb_part_barrier(s, at.x - 7, at.y + at.h - TB_PART_HALF);
     tb_part_text(s, middle, at.y + TB_PART_HALF + 5,
                  tb_part_label(&s->arena, p), &label);
     double y = at.y + at.h + (both ? -TB_PART_HALF + 2 : 21);

@@ -2,7 +2,8 @@
 /* The table of shots, their life, and what a shot leaves while it is built. */
 #include "pictures/shot_parts.h"
 
-static const shot_row *const rows[] = {&shot_s1, &shot_s2, &shot_batchnorm};
+static const shot_row *const rows[] = {&shot_s1, &shot_s2, &shot_s5, &shot_s6,
+                                       &shot_batchnorm};
 
 size_t tb_shot_count(void)
 {
@@ -44,11 +45,15 @@ static tb_status find(tb_ctx *ctx, const char *name, const shot_row **out)
                    near ? "; did you mean " : "", near ? near : "");
 }
 
+/* On one thread: what a shot computes is too small to be worth two. */
 static tb_status build(tb_shot *s, const char *settings)
 {
+    int threads = tb_ctx_thread_limit(s->ctx);
     TB_TRY(shot_read(s, settings));
-    TB_TRY(s->row->build(s));
-    return s->status;
+    tb_ctx_threads(s->ctx, 1);
+    tb_status status = s->row->build(s);
+    tb_ctx_threads(s->ctx, threads);
+    return status == TB_OK ? s->status : status;
 }
 
 tb_status tb_shot_create(tb_ctx *ctx, const char *name, const char *settings,

@@ -105,6 +105,6 @@ tb_status shot_read(tb_shot *s, const char *settings);
 
 #define SHOT_AT(list, type, i) (((type *)(list).at)[i])
 
-extern const shot_row shot_batchnorm, shot_s1, shot_s2;
+extern const shot_row shot_batchnorm, shot_s1, shot_s2, shot_s5, shot_s6;
 
 #endif

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* One floor from the side, as a scene; in a terminal its numbers. */
+#include "pictures/shot_block.h"
+
+#include "pictures/diagram.h"
+
+enum {
+    MARGIN = 12,
+    BRANCH_Y = 70, /* rows: branch, its way back, lane, its way back */
+    BRANCH_BACK = 98,
+    LANE_Y = 150,
+    LANE_BACK = 186,
+    NUMBER_Y = 214,
+    FORMULA_Y = 252,
+    SIZE = 16 /* of the formula, px */
+};
+
+typedef struct layout {
+    tb_scene *s;
+    const shot_block_of *b;
+    const stack_floor *f;
+    bool post;
+    double w;
+    double fork, side, box, plus, gate, end; /* x: side and gate for the booth
+                                                on branch and lane */
+} layout;
+
+static void place(layout *l)
+{
+    double w = l->w - 2 * MARGIN;
+    l->fork = MARGIN + 0.13 * w;
+    l->side = MARGIN + 0.26 * w;
+    l->box = MARGIN + 0.45 * w;
+    l->plus = MARGIN + 0.61 * w;
+    l->gate = MARGIN + 0.755 * w;
+    l->end = MARGIN + 0.92 * w;
+}
+
+/* --- what comes back ------------------------------------------------------ */
+
+static tb_style back_style(double g, const char *role, const char *id,
+                           bool lane)
+{
+    bool weak = lane && tower_weak(g);
+    return (tb_style){.role = role,
+                      .id = id,
+                      .stroke = weak   ? TB_TONE_BAD
+                                : lane ? TB_TONE_LANE
+                                       : TB_TONE_BOX,
+                      .dash = weak ? TB_DASHED : TB_SOLID,
+                      .line = tb_back_width(g)};
+}
+
+static void number(const layout *l, double x, double y, double v, tb_tone tone)
+{
+    char text[TB_SHOW_CHARS];
+    tb_style st = {.role = "label",
+                   .size = 12,
+                   .bold = true,
+                   .fill = tone,
+                   .anchor = TB_MIDDLE};
+    if (!l->b->plain)
+        tb_plot_label(l->s, x, y, tb_show_number(v, text), &st);
+}
+
+static void lane_back(const layout *l)
+{
+    double g = l->f->local_lane, at = l->post ? l->gate : l->plus;
+    tb_style top = back_style(1, "grad-top", "grad-top", true);
+    tb_style lane = back_style(g, "grad-hw", "grad-hw", true);
+    tower_arrow(l->s, l->end, LANE_BACK, at + (l->post ? 34 : 2), LANE_BACK,
+                &top);
+    number(l, (l->end + at) / 2 + (l->post ? 24 : 0), NUMBER_Y, 1,
+           TB_TONE_LANE);
+    if (l->post) {
+        tb_style behind = lane;
+        behind.id = "grad-behind";
+        tb_scene_line(l->s, l->gate - 20, LANE_BACK, l->plus, LANE_BACK,
+                      &behind);
+    }
+    tower_arrow(l->s, l->plus, LANE_BACK, l->fork - 22, LANE_BACK, &lane);
+    number(l, l->box, NUMBER_Y, g, tower_weak(g) ? TB_TONE_BAD : TB_TONE_LANE);
+}
+
+static void branch_back(const layout *l)
+{
+    double g = l->f->local_branch, x = l->plus - 20;
+    tb_style st = back_style(g, "grad-br", "grad-br", false);
+    st.round = 8;
+    tb_scene_path(l->s,
+                  (double[]){x, LANE_BACK, x, BRANCH_BACK, l->fork + 16,
+                             BRANCH_BACK, l->fork + 16, LANE_BACK - 8},
+                  4, false, &st);
+    tower_arrow(l->s, l->fork + 16, LANE_BACK - 26, l->fork + 16, LANE_BACK - 6,
+                &st);
+    number(l, (l->side + l->box) / 2, BRANCH_BACK + 26, g, TB_TONE_BOX);
+}
+
+/* --- roads ---------------------------------------------------------------- */
+
+static void roads(const layout *l)
+{
+    tb_style lane = {
+        .role = "skip", .id = "skip", .stroke = TB_TONE_LANE, .line = 6};
+    tb_style branch = {.role = "fwd",
+                       .id = "branch",
+                       .stroke = TB_TONE_BOX,
+                       .line = 2.4,
+                       .round = 10};
+    tb_style in = {.role = "in-arrow", .stroke = TB_TONE_IN, .line = 3};
+    tb_style name = {.role = "label", .size = 15, .bold = true, .italic = true};
+    const char *below = tb_arena_printf(&l->s->arena, "x%zu", l->b->floor - 1);
+    const char *above = tb_arena_printf(&l->s->arena, "x%zu", l->b->floor);
+    double x = MARGIN + tb_text_width(below, 15, true) + 3;
+    tb_scene_text(l->s, MARGIN, LANE_Y + 5, below, &name);
+    tb_scene_arrow(l->s, (double[]){x, LANE_Y, l->fork - 2, LANE_Y}, 2, &in);
+    tb_scene_line(l->s, l->fork, LANE_Y, l->plus - 13, LANE_Y, &lane);
+    lane.id = "out";
+    tb_scene_arrow(l->s, (double[]){l->plus + 13, LANE_Y, l->end, LANE_Y}, 2,
+                   &lane);
+    tb_scene_text(l->s, l->end + 5, LANE_Y + 5, above, &name);
+    tb_scene_arrow(l->s,
+                   (double[]){l->fork, LANE_Y, l->fork, BRANCH_Y, l->plus,
+                              BRANCH_Y, l->plus, LANE_Y - 14},
+                   4, &branch);
+    tb_scene_circle(l->s, l->fork, LANE_Y, 5, &(tb_style){.fill = TB_TONE_BOX});
+}
+
+/* --- what stands on them -------------------------------------------------- */
+
+static void box(const layout *l)
+{
+    tb_style st = {.role = "box",
+                   .id = "box",
+                   .fill = TB_TONE_BOX_SOFT,
+                   .stroke = TB_TONE_BOX,
+                   .line = 1.8,
+                   .round = 7};
+    tb_style text = {
+        .role = "label", .size = 14, .bold = true, .anchor = TB_MIDDLE};
+    const char *label = l->b->run->spec.factor == 1
+                            ? "F"
+                            : tb_arena_printf(&l->s->arena,
+                                              "%g\xC2\xB7"
+                                              "F",
+                                              l->b->run->spec.factor);
+    double half = tb_max2(22, tb_text_width(label, 14, true) / 2 + 5);
+    tb_scene_rect(l->s, l->box - half, BRANCH_Y - 18, 2 * half,
+                  BRANCH_BACK - BRANCH_Y + 30, &st);
+    tb_scene_text(l->s, l->box, BRANCH_Y + 5, label, &text);
+}
+
+/* Body and roof, a barrier over each road on the side that is driven to. */
+static void booth(const layout *l, double x, double road, double back)
+{
+    double top = road - 18, high = back - road + 30, half = 20;
+    char toll[TB_SHOW_CHARS];
+    tb_style group = {
+        .role = "norm",
+        .id = "booth",
+        .title = l->post ? "norm on the merged lane: all that comes back "
+                           "passes it"
+                         : "norm on the branch: the lane passes none"};
+    tb_style body = {.fill = TB_TONE_TOLL_SOFT,
+                     .stroke = TB_TONE_TOLL,
+                     .line = 1.8,
+                     .round = 3};
+    tb_style roof = {.fill = TB_TONE_TOLL};
+    tb_style text = {
+        .role = "label", .size = 13, .bold = true, .anchor = TB_MIDDLE};
+    tb_style small = {.role = "label", .size = 12, .anchor = TB_MIDDLE};
+    tb_scene_group(l->s, &group);
+    tb_scene_rect(l->s, x - half, top, 2 * half, high, &body);
+    tb_scene_path(l->s,
+                  (double[]){x - half - 4, top, x - half + 3, top - 8,
+                             x + half - 3, top - 8, x + half + 4, top},
+                  4, true, &roof);
+    tb_part_barrier(l->s, x - half - 6, road);
+    tb_part_barrier(l->s, x + half + 6, back);
+    tb_scene_text(l->s, x, road + 5, "LN", &text);
+    if (!l->b->plain)
+        tb_scene_text(l->s, x, back + 6, tb_show_number(l->f->toll, toll),
+                      &small);
+    tb_scene_end(l->s);
+}
+
+/* --- formula -------------------------------------------------------------- */
+
+typedef struct piece {
+    const char *text;
+    tb_tone tone;
+    bool boxed, barrier; /* a frame around it; a barrier before it */
+} piece;
+
+static const piece post_pieces[] = {{"J_LN", TB_TONE_TOLL, false, false},
+                                    {"\xC2\xB7(", TB_TONE_INK, false, false},
+                                    {"I", TB_TONE_LANE, true, true},
+                                    {"+", TB_TONE_INK, false, false},
+                                    {"\xE2\x88\x82"
+                                     "F/\xE2\x88\x82x",
+                                     TB_TONE_BOX, false, false},
+                                    {")", TB_TONE_INK, false, false}};
+static const piece pre_pieces[] = {{"I", TB_TONE_LANE, true, false},
+                                   {"+", TB_TONE_INK, false, false},
+                                   {"\xE2\x88\x82"
+                                    "F/\xE2\x88\x82x",
+                                    TB_TONE_BOX, false, false},
+                                   {"\xC2\xB7", TB_TONE_INK, false, false},
+                                   {"J_LN", TB_TONE_TOLL, false, false}};
+
+static double piece_width(const piece *p)
+{
+    return tb_text_width(p->text, SIZE, true) + (p->boxed ? 18 : 0) +
+           (p->barrier ? 14 : 0);
+}
+
+void block_formula(tb_scene *s, double x, double y, double width, bool post)
+{
+    const piece *all = post ? post_pieces : pre_pieces;
+    size_t n = post ? TB_LEN(post_pieces) : TB_LEN(pre_pieces);
+    double w = 5 * ((double)n - 1);
+    for (size_t i = 0; i < n; i++)
+        w += piece_width(&all[i]);
+    x += (width - w) / 2;
+    tb_scene_group(s, &(tb_style){.role = "jac", .id = "formula"});
+    for (size_t i = 0; i < n; i++) {
+        double own = piece_width(&all[i]), left = x;
+        tb_style text = {.role = "label",
+                         .size = SIZE,
+                         .bold = true,
+                         .fill = all[i].tone,
+                         .anchor = TB_MIDDLE};
+        tb_style frame = {.role = "diag",
+                          .id = "identity",
+                          .fill = TB_TONE_LANE_SOFT,
+                          .stroke = TB_TONE_LANE,
+                          .line = 2,
+                          .round = 4};
+        if (all[i].barrier) {
+            tb_part_barrier(s, left + 4, y - 5);
+            left += 14;
+        }
+        if (all[i].boxed)
+            tb_scene_rect(s, left, y - 18, x + own - left, 25, &frame);
+        tb_scene_text(s, (left + x + own) / 2, y, all[i].text, &text);
+        x += own + 5;
+    }
+    tb_scene_end(s);
+}
+
+/* --- all of it ------------------------------------------------------------ */
+
+static void draw(layout *l)
+{
+    tb_style bold = {.size = 15, .bold = true};
+    tb_style note = {.role = "note", .fill = TB_TONE_MUTED, .size = 12};
+    double w = l->w, y = FORMULA_Y;
+    place(l);
+    tb_scene_text(
+        l->s, MARGIN, 22,
+        tb_shorten_px(&l->s->arena, l->b->title, w - 2 * MARGIN, 15, true),
+        &bold);
+    branch_back(l);
+    lane_back(l);
+    roads(l);
+    box(l);
+    if (l->post)
+        booth(l, l->gate, LANE_Y, LANE_BACK);
+    else
+        booth(l, l->side, BRANCH_Y, BRANCH_BACK);
+    tb_part_plus(l->s, l->plus, LANE_Y, 13);
+    block_formula(l->s, 0, y, w, l->post);
+    if (l->b->note) {
+        y = tb_scene_wrap(l->s, MARGIN, y + 28, w - 2 * MARGIN, l->b->note,
+                          &note) -
+            16;
+    }
+    tb_scene_resize(l->s, w, l->b->height > 0 ? l->b->height : y + 16);
+}
+
+static tb_status scene(tb_ctx *ctx, const void *data, tb_scene **out)
+{
+    const shot_block_of *b = data;
+    layout l = {.b = b,
+                .f = &b->run->floor[b->floor - 1],
+                .post = b->run->spec.post,
+                .w = b->width > 0 ? b->width : 740};
+    char lane[TB_SHOW_CHARS], branch[TB_SHOW_CHARS];
+    TB_TRY(tb_scene_create(ctx, l.w, 300, b->title, "block", &l.s));
+    const char *desc = tb_arena_printf(
+        &l.s->arena,
+        "%s: the norm stands on the %s. Of a signal of length 1 that arrives "
+        "from above, %s goes on along the lane and %s through the branch.",
+        b->run->equation, l.post ? "merged lane" : "branch",
+        tb_show_number(l.f->local_lane, lane),
+        tb_show_number(l.f->local_branch, branch));
+    if (desc)
+        tb_scene_describe(l.s, desc);
+    draw(&l);
+    return tb_scene_done(l.s, out);
+}
+
+static tb_status term(tb_ctx *ctx, const void *data, const tb_terminal *term,
+                      tb_out *out)
+{
+    const shot_block_of *b = data;
+    const stack_floor *f = &b->run->floor[b->floor - 1];
+    tb_arena a;
+    char lane[TB_SHOW_CHARS], branch[TB_SHOW_CHARS], toll[TB_SHOW_CHARS];
+    tb_arena_init(&a, ctx);
+    tb_term_wrap(&out->buf, term, 2, b->title);
+    tb_term_wrap(
+        &out->buf, term, 2,
+        b->run->spec.post
+            ? "  x \xE2\x94\x80\xE2\x94\xAC\xE2\x94\x80[F]\xE2\x94\x80"
+              "\xE2\x8A\x95\xE2\x94\x80\xE2\x96\xA3\xE2\x94\x80\xE2\x96\xBA"
+            : "  x \xE2\x94\x80\xE2\x94\xAC\xE2\x96\xA3[F]\xE2\x94\x80"
+              "\xE2\x8A\x95\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x96\xBA");
+    const char *text = tb_arena_printf(
+        &a, "toll %s; of 1 that arrives, lane %s, branch %s",
+        tb_show_number(f->toll, toll), tb_show_number(f->local_lane, lane),
+        tb_show_number(f->local_branch, branch));
+    if (text)
+        tb_term_wrap(&out->buf, term, 2, text);
+    text =
+        tb_arena_printf(&a, "derivative: %s", stack_formula(b->run->spec.post));
+    if (text)
+        tb_term_wrap(&out->buf, term, 2, text);
+    if (b->note)
+        tb_term_wrap(&out->buf, term, 2, b->note);
+    tb_arena_clear(&a);
+    return text ? tb_buf_status(&out->buf) : TB_ERR_MEMORY;
+}
+
+static void json(const void *data, tb_json *j)
+{
+    const shot_block_of *b = data;
+    const stack_floor *f = &b->run->floor[b->floor - 1];
+    tb_json_string(j, "title", b->title);
+    tb_json_string(j, "equation", b->run->equation);
+    tb_json_string(j, "formula", stack_formula(b->run->spec.post));
+    tb_json_string(j, "booths", b->run->spec.post ? "lane" : "branch");
+    tb_json_int(j, "floor", (int64_t)b->floor);
+    tb_json_number(j, "toll", f->toll);
+    tb_json_number(j, "local_lane", f->local_lane);
+    tb_json_number(j, "local_branch", f->local_branch);
+    tb_json_number(j, "local_cos", f->local_cos);
+}
+
+const shot_face shot_block = {"block", scene, term, NULL, json};
