@@ -160,6 +160,16 @@ static double share(const tb_axis *y, double v)
     return (tb_axis_unit(y, v) - y->lo) / (y->hi - y->lo);
 }
 
+/* A blank and the bar; nothing where it is too short to be seen. */
+static void put_bar(tb_buf *out, const tb_terminal *term, double of, int cells)
+{
+    size_t at = out->len;
+    tb_buf_putc(out, ' ');
+    tb_term_bar(out, term, of, cells);
+    if (!out->failed && out->len == at + 1)
+        out->data[out->len = at] = 0;
+}
+
 static tb_status put_bars(tb_arena *a, const tb_bars *b,
                           const tb_terminal *term, tb_buf *out)
 {
@@ -190,9 +200,8 @@ static tb_status put_bars(tb_arena *a, const tb_bars *b,
         tb_term_pad(out, (int)(wide - tb_columns(label)));
         tb_buf_printf(out, " %*s", NUMBER, tb_show_number(b->values[i], text));
         bool drawn = state == TB_DRAWN && share(&y, b->values[i]) > 0;
-        tb_buf_puts(out, drawn ? " " : "");
         if (drawn)
-            tb_term_bar(out, term, share(&y, b->values[i]), cells);
+            put_bar(out, term, share(&y, b->values[i]), cells);
         tb_buf_putc(out, '\n');
     }
     char lo[TB_SHOW_CHARS], hi[TB_SHOW_CHARS];

@@ -2,8 +2,8 @@
 /* The table of shots, their life, and what a shot leaves while it is built. */
 #include "pictures/shot_parts.h"
 
-static const shot_row *const rows[] = {&shot_s1, &shot_s2, &shot_s5, &shot_s6,
-                                       &shot_batchnorm};
+#define SHOT_ROW(name) &shot_##name,
+static const shot_row *const rows[] = {SHOTS(SHOT_ROW)};
 
 size_t tb_shot_count(void)
 {

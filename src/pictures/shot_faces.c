@@ -3,7 +3,7 @@
  * sentences with their numbers, its checks. */
 #include "pictures/shot_parts.h"
 
-enum { GAP = 18, MARGIN = 14, TITLE = 40 };
+enum { GAP = 18, MARGIN = 14, TITLE = 40, WIDEST = 760 };
 
 static const shot_panel *panel_at(const tb_shot *s, size_t i)
 {
@@ -86,6 +86,8 @@ tb_status tb_shot_scene(const tb_shot *s, tb_scene **out)
     if (status != TB_OK)
         tb_scene_fail(all, status);
     tb_style bold = {.size = 17, .bold = true};
+    double needs = 2 * MARGIN + tb_text_width(s->title, 17, true);
+    at.right = tb_max2(at.right, tb_min2(WIDEST, needs));
     const char *title =
         tb_shorten_px(&all->arena, s->title, at.right - 2 * MARGIN, 17, true);
     tb_scene_text(all, MARGIN, 26, title ? title : "", &bold);

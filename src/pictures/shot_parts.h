@@ -105,6 +105,21 @@ tb_status shot_read(tb_shot *s, const char *settings);
 
 #define SHOT_AT(list, type, i) (((type *)(list).at)[i])
 
-extern const shot_row shot_batchnorm, shot_s1, shot_s2, shot_s5, shot_s6;
+/** Every shot, in the order of the walkthrough. */
+#define SHOTS(X)                                                               \
+    X(s1)                                                                      \
+    X(s2)                                                                      \
+    X(s5)                                                                      \
+    X(s6)                                                                      \
+    X(n1)                                                                      \
+    X(n2)                                                                      \
+    X(n3)                                                                      \
+    X(n4)                                                                      \
+    X(n5)                                                                      \
+    X(n6)                                                                      \
+    X(n7)                                                                      \
+    X(batchnorm)
+#define SHOT_DECLARE(name) extern const shot_row shot_##name;
+SHOTS(SHOT_DECLARE)
 
 #endif
