@@ -115,14 +115,10 @@ static void FN(copy_strips)(const tb_gemm_args *g, size_t i0, size_t rows,
 #    define GEMM_HIGH 1, 3
 #endif
 
-/* A square of vectors, transposed by rounds of a perfect shuffle, from lines
- * `ld` apart to lines `ldo` apart. */
-TB_INLINE void FN(transpose)(const REAL *x, size_t ld, REAL *out, size_t ldo)
+/* A square of vectors, transposed by rounds of a perfect shuffle. */
+TB_INLINE void FN(transpose_square)(FN(vec) v[FN(VEC)], REAL *out, size_t ldo)
 {
-    FN(vec) v[FN(VEC)], t[FN(VEC)];
-    GEMM_UNROLL
-    for (int i = 0; i < FN(VEC); i++)
-        memcpy(&v[i], x + (size_t)i * ld, sizeof v[i]);
+    FN(vec) t[FN(VEC)];
     GEMM_UNROLL
     for (int round = 1; round < FN(VEC); round *= 2) {
         GEMM_UNROLL
@@ -139,6 +135,31 @@ TB_INLINE void FN(transpose)(const REAL *x, size_t ld, REAL *out, size_t ldo)
     GEMM_UNROLL
     for (int i = 0; i < FN(VEC); i++)
         memcpy(out + (size_t)i * ldo, &v[i], sizeof v[i]);
+}
+
+/* From lines `ld` apart to lines `ldo` apart. */
+TB_INLINE void FN(transpose)(const REAL *x, size_t ld, REAL *out, size_t ldo)
+{
+    FN(vec) v[FN(VEC)];
+    GEMM_UNROLL
+    for (int i = 0; i < FN(VEC); i++)
+        memcpy(&v[i], x + (size_t)i * ld, sizeof v[i]);
+    FN(transpose_square)(v, out, ldo);
+}
+
+/* The same, lines from the n-th on being 0. */
+TB_INLINE void FN(transpose_some)(size_t n, const REAL *x, size_t ld, REAL *out,
+                                  size_t ldo)
+{
+    const FN(vec) zero = {0};
+    FN(vec) v[FN(VEC)];
+    GEMM_UNROLL
+    for (size_t i = 0; i < (size_t)FN(VEC); i++) {
+        v[i] = zero;
+        if (i < n)
+            memcpy(&v[i], x + i * ld, sizeof v[i]);
+    }
+    FN(transpose_square)(v, out, ldo);
 }
 
 /* One panel of B from lines along k: squares, then what is left over. */

@@ -172,22 +172,25 @@ static bool FN(attn_copy_clean)(size_t rows, size_t all, size_t n, REAL c,
     return true;
 }
 
-/* y[i,r] = x[r,i], y having rows of TB_ATTN_KEYS, those after `rows` being 0 */
+/* y[i,r] = x[r,i], y having rows of TB_ATTN_KEYS, those after `rows` being 0 up
+ * to whole lanes: nobody reads further. */
 static void FN(attn_across)(size_t rows, size_t n, const REAL *x, size_t ld,
                             REAL *y)
 {
-    const size_t whole = rows / FN(VEC) * FN(VEC), deep = n / FN(VEC) * FN(VEC);
-    for (size_t r = 0; r < whole; r += FN(VEC))
-        for (size_t i = 0; i < deep; i += FN(VEC))
-            FN(transpose)
-    (x + r * ld + i, ld, y + i * TB_ATTN_KEYS + r, TB_ATTN_KEYS);
-    for (size_t i = 0; i < n; i++) {
-        REAL *line = y + i * TB_ATTN_KEYS;
-        size_t r = i < deep ? whole : 0;
-        memset(line + r, 0, (TB_ATTN_KEYS - r) * sizeof *line);
-        for (; r < rows; r++)
-            line[r] = x[r * ld + i];
-    }
+    const size_t wide = FN(attn_wide)(rows), deep = n / FN(VEC) * FN(VEC);
+    for (size_t r = 0; r < wide; r += FN(VEC))
+        for (size_t i = 0; i < deep; i += FN(VEC)) {
+            const REAL *from = x + r * ld + i;
+            REAL *to = y + i * TB_ATTN_KEYS + r;
+            if (r + FN(VEC) <= rows)
+                FN(transpose)(from, ld, to, TB_ATTN_KEYS);
+            else
+                FN(transpose_some)
+            (rows > r ? rows - r : 0, from, ld, to, TB_ATTN_KEYS);
+        }
+    for (size_t i = deep; i < n; i++)
+        for (size_t r = 0; r < wide; r++)
+            y[i * TB_ATTN_KEYS + r] = r < rows ? x[r * ld + i] : 0;
 }
 
 /* --- one block of scores ----------------------------------------------------
@@ -865,5 +868,7 @@ static void FN(attn_tan)(const tb_k_attn *p, const tb_k_attn_tangent *t)
     FN(attn_tan_finish)(p, &w, t);
 }
 
-static const tb_k_attn_passes FN(attn_passes) = {FN(attn_fwd), FN(attn_bwd),
-                                                 FN(attn_tan)};
+#include "kernels/kern_attn_copies.h"
+
+static const tb_k_attn_passes FN(attn_passes) = {
+    FN(attn_fwd), FN(attn_bwd), FN(attn_tan), FN(attn_bwd_copies)};

@@ -82,6 +82,16 @@ typedef struct tb_k_attn_grad {
     bool new_q, new_k, new_v;
 } tb_k_attn_grad;
 
+/** Backward of many gradients of one forward pass: of all but `out` there are
+ * `copies`, each next<x> elements after the one before. gk and gv are new for
+ * one query only. */
+typedef struct tb_k_attn_copies {
+    const void *out, *gout;
+    void *gq, *gk, *gv;
+    bool new_q, new_k, new_v;
+    size_t copies, nexto, nextq, nextk, nextv;
+} tb_k_attn_copies;
+
 /** Tangent: tq, tk, tv may be NULL (zero). */
 typedef struct tb_k_attn_tangent {
     const void *out, *tq, *tk, *tv;
@@ -92,6 +102,7 @@ typedef struct tb_k_attn_passes {
     void (*fwd)(const tb_k_attn *p, void *out);
     void (*bwd)(const tb_k_attn *p, const tb_k_attn_grad *g);
     void (*tan)(const tb_k_attn *p, const tb_k_attn_tangent *t);
+    void (*bwd_copies)(const tb_k_attn *p, const tb_k_attn_copies *g);
 } tb_k_attn_passes;
 
 /** Attention goes by blocks of so many keys and tiles of so many queries, a

@@ -49,13 +49,17 @@ typedef struct tb_opcall {
     void *gin[TB_OP_INPUTS];         /* bwd: added to; NULL means unwanted */
     const void *gbase[TB_OP_INPUTS]; /* bwd, see tb_op.bases: gin = gbase + the
                                         gradient; NULL means zero */
-    void *saved;                     /* written by fwd, read by bwd and tan; bwd
-                                        may leave there what update reads */
-    void *state[TB_OP_INPUTS];       /* update: the inputs it may rewrite */
-    void *scratch;                   /* free use within one call */
-    bool stream;                     /* row parts: what they write (out, gin[0])
-                                        leaves the caches before it is read */
-    tb_rng rng;                      /* this node's random stream, this step */
+    size_t copies;  /* bwd, of an op that says so: gout and gin hold so many
+                       batches, one after another; 0: one */
+    bool own_token; /* of those, copy i has a gradient at token i % time alone;
+                       else only gin that are the op's `own` are wanted */
+    void *saved;    /* written by fwd, read by bwd and tan; bwd
+                       may leave there what update reads */
+    void *state[TB_OP_INPUTS]; /* update: the inputs it may rewrite */
+    void *scratch;             /* free use within one call */
+    bool stream;               /* row parts: what they write (out, gin[0])
+                                  leaves the caches before it is read */
+    tb_rng rng;                /* this node's random stream, this step */
 } tb_opcall;
 
 /** What stands on the lane when every branch is removed. */
@@ -136,13 +140,12 @@ typedef struct tb_op {
     /* times and widths of one call that its shapes alone do not tell: NULL or
      * what is wrong. No hook: every stream has the call's `time` */
     const char *(*fit)(const tb_opcall *c);
-    /* bytes; NULL: none. Where sequences do not meet, what is saved of each
-     * stands by itself, one after the other */
-    size_t (*saved)(const tb_opcall *c);
+    size_t (*saved)(const tb_opcall *c);   /* bytes; NULL: none */
     size_t (*scratch)(const tb_opcall *c); /* bytes, any pass; NULL: none */
     void (*fwd)(const tb_opcall *c);       /* whole parts */
     void (*bwd)(const tb_opcall *c);
     void (*tan)(const tb_opcall *c);
+    bool copies; /* bwd takes many gradients of one batch at once */
     /* row parts: a row of streams in gives that row of streams out, so several
      * ops can go through memory together */
     tb_rows_fn fwd_rows, bwd_rows, tan_rows;

@@ -277,10 +277,51 @@ static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     }
 }
 
+/* Many gradients of the queries h, every `step`-th copy from `first` on. */
+static void bwd_copies(const tb_opcall *c, const attn *g, const head *h,
+                       size_t chunk, size_t first, size_t step)
+{
+    const tb_k_attn p = kernel_call(c, g, h, chunk);
+    const size_t q = c->batch * g->tq * g->qw, k = c->batch * g->tk * g->kw;
+    const size_t v = c->batch * g->tk * g->vw, o = c->batch * g->tq * g->ow;
+    const tb_k_attn_copies many = {
+        .out = tb_op_peek(c, c->out, o_at(g, h)),
+        .gout = tb_op_peek(c, c->gout, first * o + o_at(g, h)),
+        .gq = tb_op_at(c, c->gin[0], first * q + q_at(g, h)),
+        .gk = tb_op_at(c, c->gin[1], first * k + k_at(g, h)),
+        .gv = tb_op_at(c, c->gin[2], first * v + v_at(g, h)),
+        .new_q = !c->gbase[0],
+        .new_k = !c->gbase[1] && h->h % g->group == 0,
+        .new_v = !c->gbase[2] && h->h % g->group == 0,
+        .copies = c->copies / step,
+        .nextq = step * q,
+        .nextk = step * k,
+        .nextv = step * v,
+        .nexto = step * o};
+    tb_attn_passes(c->ctx, c->k->dtype)->bwd_copies(&p, &many);
+}
+
+static void bwd_copies_range(const tb_opcall *c, size_t from, size_t to,
+                             size_t chunk)
+{
+    const attn g = attn_of(c);
+    for (size_t i = from * g.group; i < to * g.group; i++) {
+        head h = {.b = i / g.heads, .h = i % g.heads, .rows = g.tq};
+        if (!c->own_token) {
+            bwd_copies(c, &g, &h, chunk, 0, 1);
+            continue;
+        }
+        h.rows = 1;
+        for (h.r0 = 0; h.r0 < g.tq; h.r0++)
+            bwd_copies(c, &g, &h, chunk, h.r0, g.tq);
+    }
+}
+
 static void bwd(const tb_opcall *c)
 {
     const attn g = attn_of(c);
-    tb_op_each(c, c->batch * g.kv_heads, group_unit(&g), bwd_range);
+    tb_op_each(c, c->batch * g.kv_heads, group_unit(&g),
+               c->copies ? bwd_copies_range : bwd_range);
 }
 
 static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
@@ -372,6 +413,7 @@ const tb_op tb_op_mha = {
     .scratch = scratch,
     .fwd = fwd,
     .bwd = bwd,
+    .copies = true,
     .tan = tan_,
     .check = check,
     .flops = flops,

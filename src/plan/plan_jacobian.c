@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A Jacobian from one forward pass by many cotangents at once: every op's
- * backward is called with as many copies of its batch as there are cotangents.
+/* A Jacobian from one forward pass by many cotangents at once: node by node,
+ * as many gradients of the batch as there are cotangents go through an op's
+ * backward. What forward left is there once.
  *
  * A cotangent is one element (token t, channel c) of the outputs. Down to where
  * tokens meet (attention) its gradient is zero at all other tokens, so those of
@@ -19,6 +20,13 @@ typedef struct form {
     size_t narrow_at, wide_at;
 } form;
 
+/** What counts of a node's gradient by now. Where nothing has come, nothing is
+ * read. */
+typedef struct mark {
+    bool narrow, wide; /* something has come */
+    bool open;         /* what comes narrow is added to the wide one */
+} mark;
+
 typedef struct job {
     tb_ctx *ctx;
     const tb_run *r;
@@ -28,10 +36,9 @@ typedef struct job {
     size_t batch, time, channels;
     form *forms;    /* per node */
     size_t at_once; /* channels of a chunk */
-    size_t chunks;  /* side by side, */
-    size_t first;   /* the first of them */
-    size_t grads;   /* bytes of a chunk's gradients and of flags per node, */
-    size_t open_at; /* which stand here: its wide gradient counts by now; */
+    size_t slots;   /* chunks at once */
+    size_t grads;   /* bytes of a chunk's gradients and of marks per node, */
+    size_t mark_at; /* which stand here; */
     size_t room;    /* and of all it needs */
     unsigned char *rooms;
 } job;
@@ -145,53 +152,45 @@ static size_t copies(const job *w, const form *f, size_t n)
     return f->wide ? n * w->time : n;
 }
 
-/* Which stream inputs the backward of a node reads: of a product with a weight
- * none, where the weight's own gradient is not wanted. */
-static bool reads(const job *w, int node, int i)
+/* Whether the backward of a node reads what forward left: of a product with a
+ * weight it does not, where the weight's own gradient is not wanted. */
+static bool reads(const job *w, int node)
 {
     const tb_node *n = &w->p->graph->nodes[node];
-    return is_stream(w->p, n->in[i]) && (n->op->needs & TB_NEED_IN(i)) &&
-           (i > 0 || n->op->jac != TB_JAC_WEIGHT);
-}
-
-static size_t saved_of(const tb_plan *p, int node, size_t count)
-{
-    tb_opcall c = p->steps[node].call;
-    c.batch *= count;
-    return p->graph->nodes[node].op->saved ? p->graph->nodes[node].op->saved(&c)
-                                           : 0;
-}
-
-/* Copies of what forward saved: one where it does not grow with the batch, as
- * running statistics. */
-static size_t saved_copies(const job *w, int node, size_t count)
-{
-    return saved_of(w->p, node, count) == saved_of(w->p, node, 1) ? 1 : count;
-}
-
-/* Operands of a call, which stand behind the gradients: copies of streams,
- * value, saved block, scratch. */
-typedef struct layout {
-    size_t in[TB_OP_INPUTS], out, saved, scratch, end;
-} layout;
-
-static bool lay_out(const job *w, int node, const tb_opcall *c, size_t count,
-                    layout *l)
-{
-    const tb_node *n = &w->p->graph->nodes[node];
-    size_t saved = saved_of(w->p, node, count), one;
-    size_t scratch = tb_op_scratch(n->op, c);
-    bool fits = true;
-    l->end = w->grads;
+    bool any = n->op->saved != NULL || (n->op->needs & TB_NEED_OUT);
     for (int i = 0; i < n->nin; i++)
-        if (reads(w, node, i))
-            fits = fits && tb_mul(count, w->forms[n->in[i]].one, &one) &&
-                   grow(&l->end, one, size_of(w), &l->in[i]);
-    if (n->op->needs & TB_NEED_OUT)
-        fits = fits && tb_mul(count, w->forms[node].one, &one) &&
-               grow(&l->end, one, size_of(w), &l->out);
-    return fits && grow(&l->end, saved, 1, &l->saved) &&
-           grow(&l->end, scratch, 1, &l->scratch);
+        any = any ||
+              (is_stream(w->p, n->in[i]) && (n->op->needs & TB_NEED_IN(i)) &&
+               (i > 0 || n->op->jac != TB_JAC_WEIGHT));
+    return any;
+}
+
+/* How the backward of a node is called for many copies. */
+typedef enum way {
+    WAY_BATCH,  /* all as one larger batch: it reads nothing else */
+    WAY_COPIES, /* all: it can tell them from what it reads */
+    WAY_DIAG,   /* once, by ones; the copies are multiplied by what that gives
+                 */
+    WAY_EACH    /* one after another */
+} way;
+
+static way way_of(const job *w, int node, bool wide)
+{
+    const tb_op *op = w->p->graph->nodes[node].op;
+    if (!reads(w, node))
+        return WAY_BATCH;
+    if (op->copies && !(wide && !w->forms[node].split))
+        return WAY_COPIES;
+    return op->jac == TB_JAC_DIAG ? WAY_DIAG : WAY_EACH;
+}
+
+/* A node's largest call in a chunk of n channels. */
+static tb_opcall largest(const job *w, int node, size_t n)
+{
+    tb_opcall c = w->p->steps[node].call;
+    if (!reads(w, node))
+        c.batch *= copies(w, &w->forms[node], n);
+    return c;
 }
 
 /* Places everything of a chunk of n channels; false: it cannot be counted. */
@@ -209,20 +208,26 @@ static bool place(job *w, size_t n)
             fits = fits && tb_mul(n * w->time, f->one, &all) &&
                    grow(&w->grads, all, size_of(w), &f->wide_at);
     }
-    fits = fits && grow(&w->grads, (size_t)w->p->graph->nnodes, sizeof(bool),
-                        &w->open_at);
+    fits = fits && grow(&w->grads, (size_t)w->p->graph->nnodes, sizeof(mark),
+                        &w->mark_at);
     for (int i = 0; fits && i < w->p->graph->nnodes; i++) {
         const form *f = &w->forms[i];
-        layout l = {0};
-        tb_opcall c = w->p->steps[i].call;
         if (tb_plan_leaf(w->p, i) || (!f->narrow && !f->wide))
             continue;
-        c.batch *= copies(w, f, n);
-        fits = lay_out(w, i, &c, copies(w, f, n), &l);
-        w->room = l.end > w->room ? l.end : w->room;
+        const tb_opcall c = largest(w, i, n);
+        size_t at, end = w->grads;
+        fits = grow(&end, tb_op_scratch(w->p->graph->nodes[i].op, &c), 1, &at);
+        if (way_of(w, i, f->wide) == WAY_DIAG)
+            fits = fits && grow(&end, f->one, 2 * size_of(w), &at);
+        w->room = end > w->room ? end : w->room;
     }
     w->room = w->room > w->grads ? w->room : w->grads;
     return fits;
+}
+
+static size_t chunks_of(const job *w)
+{
+    return (w->channels + w->at_once - 1) / w->at_once;
 }
 
 /* Chunks as large as stay in the caches, by size alone, some side by side. */
@@ -237,17 +242,25 @@ static tb_status make_room(job *w, bool *done)
     while (w->at_once > 1 && (!place(w, w->at_once) || w->room > CACHE))
         w->at_once = (w->at_once + 1) / 2;
     *done = place(w, w->at_once);
-    w->chunks = (w->channels + w->at_once - 1) / w->at_once;
-    if (w->chunks > (size_t)tb_threads_count(w->ctx))
-        w->chunks = (size_t)tb_threads_count(w->ctx);
-    while (w->chunks > 1 && w->room > most / w->chunks)
-        w->chunks--;
-    w->rooms = tb_alloc(w->ctx, w->chunks, w->room);
+    w->slots = chunks_of(w);
+    if (w->slots > (size_t)tb_threads_count(w->ctx))
+        w->slots = (size_t)tb_threads_count(w->ctx);
+    while (w->slots > 1 && w->room > most / w->slots)
+        w->slots--;
+    w->rooms = tb_alloc(w->ctx, w->slots, w->room);
     return w->rooms ? TB_OK : TB_ERR_MEMORY;
 }
 
 /* --- one call --------------------------------------------------------------
  */
+
+static void put(const job *w, void *x, size_t i, double v)
+{
+    if (w->k->dtype == TB_F32)
+        ((float *)x)[i] = (float)v;
+    else
+        ((double *)x)[i] = v;
+}
 
 static void *narrow_of(const chunk *k, int node)
 {
@@ -259,112 +272,171 @@ static void *wide_of(const chunk *k, int node)
     return k->room + k->w->forms[node].wide_at;
 }
 
-static void *repeat(const chunk *k, const void *x, size_t one, size_t count,
-                    size_t at)
+static mark *mark_of(const chunk *k, int node)
 {
-    unsigned char *to = k->room + at;
-    for (size_t i = 0; i < count; i++)
-        memcpy(to + i * one, x, one);
-    return to;
+    return (mark *)(void *)(k->room + k->w->mark_at) + node;
 }
 
-/* The call of a node with `count` copies of its batch. */
-static void prepare(const chunk *k, int node, size_t count, tb_opcall *c)
+static size_t wide_bytes(const chunk *k, int node)
 {
-    const job *w = k->w;
-    const tb_node *n = &w->p->graph->nodes[node];
-    layout l = {0};
-    tb_plan_call(w->ctx, w->r, node, false, c);
-    c->batch *= count;
-    (void)lay_out(w, node, c, count, &l);
-    for (int i = 0; i < n->nin; i++)
-        if (l.in[i])
-            c->in[i] = repeat(k, c->in[i], w->forms[n->in[i]].one * size_of(w),
-                              count, l.in[i]);
-    if (l.out)
-        c->out =
-            repeat(k, c->out, w->forms[node].one * size_of(w), count, l.out);
-    if (n->op->saved)
-        c->saved = repeat(k, c->saved, saved_of(w->p, node, 1),
-                          saved_copies(w, node, count), l.saved);
-    c->scratch = k->room + l.scratch;
+    return k->n * k->w->time * k->w->forms[node].one * size_of(k->w);
 }
 
-/* wide[c, t, b, t] += narrow[c, b, t], which is 0 then. */
+/* wide[c, t, b, t] += narrow[c, b, t], which is empty then. */
 static void widen(const chunk *k, int node)
 {
     const job *w = k->w;
     size_t d = w->p->graph->nodes[node].shape.width, T = w->time;
     size_t row = d * size_of(w), n = k->n * w->batch * T;
     unsigned char *from = narrow_of(k, node), *to = wide_of(k, node);
+    if (!mark_of(k, node)->wide)
+        memset(to, 0, wide_bytes(k, node));
     for (size_t i = 0; i < n; i++) {
         size_t c = i / T / w->batch, b = i / T % w->batch, t = i % T;
         size_t at = ((c * T + t) * w->batch + b) * T + t;
         w->k->add(d, to + at * row, from + i * row, to + at * row);
     }
-    memset(from, 0, n * row);
-}
-
-static bool *open_of(const chunk *k, int node)
-{
-    return (bool *)(k->room + k->w->open_at) + node;
+    mark_of(k, node)->wide = true;
+    mark_of(k, node)->narrow = false;
 }
 
 /* Terms are added in the order of their readers: those that came narrow are in
  * the wide gradient before the first wide one. */
 static void open_wide(const chunk *k, int node)
 {
-    if (!*open_of(k, node) && k->w->forms[node].narrow)
+    if (!mark_of(k, node)->open && mark_of(k, node)->narrow)
         widen(k, node);
-    *open_of(k, node) = true;
+    mark_of(k, node)->open = true;
 }
 
-/* One call for all inputs that it gives back wide, or all narrow. */
+/* The gradient of input i, and what it is added to: nothing, if none has come
+ * and the op heeds that. */
+static void point(const chunk *k, int node, int i, bool wide, tb_opcall *c)
+{
+    const job *w = k->w;
+    const tb_node *n = &w->p->graph->nodes[node];
+    mark *m = mark_of(k, n->in[i]);
+    bool *come = wide ? &m->wide : &m->narrow;
+    bool heeds = (n->op->bases & TB_NEED_IN(i)) ||
+                 tb_op_row_wise(n->op, &w->p->steps[node].call, i);
+    c->gin[i] = wide ? wide_of(k, n->in[i]) : narrow_of(k, n->in[i]);
+    if (!*come && !heeds)
+        memset(c->gin[i], 0,
+               wide ? wide_bytes(k, n->in[i])
+                    : k->n * w->forms[n->in[i]].one * size_of(w));
+    c->gbase[i] = *come || !heeds ? c->gin[i] : NULL;
+    *come = true;
+}
+
+/* One call after another, a copy of what is given and taken for each. */
+static void each_copy(const chunk *k, int node, size_t count, tb_opcall *c)
+{
+    const job *w = k->w;
+    const tb_node *n = &w->p->graph->nodes[node];
+    const size_t out = w->forms[node].one * size_of(w);
+    for (size_t i = 0; i < count; i++) {
+        tb_op_backward(n->op, c);
+        c->gout = (const char *)c->gout + out;
+        for (int j = 0; j < n->nin; j++) {
+            const size_t in = w->forms[n->in[j]].one * size_of(w);
+            if (c->gbase[j])
+                c->gbase[j] = (const char *)c->gbase[j] + in;
+            if (c->gin[j])
+                c->gin[j] = (char *)c->gin[j] + in;
+        }
+    }
+}
+
+/* An op of one stream that works element by element. */
+static void by_diagonal(const chunk *k, int node, size_t count, tb_opcall *c)
+{
+    const job *w = k->w;
+    const tb_op *op = w->p->graph->nodes[node].op;
+    const size_t n = w->forms[node].one, bytes = n * size_of(w);
+    const char *gout = c->gout;
+    char *gin = c->gin[0], *ones = c->scratch, *slope = ones + bytes;
+    const bool adds = c->gbase[0] != NULL;
+    for (size_t i = 0; i < n; i++)
+        put(w, ones, i, 1);
+    c->gout = ones;
+    c->gin[0] = slope;
+    c->gbase[0] = NULL;
+    c->scratch = slope + bytes;
+    tb_op_backward(op, c);
+    for (size_t i = 0; i < count; i++, gout += bytes, gin += bytes)
+        (adds ? w->k->mul_acc : w->k->mul)(n, gout, slope, gin);
+}
+
+static void call(const chunk *k, int node, bool wide, tb_opcall *c)
+{
+    const tb_op *op = k->w->p->graph->nodes[node].op;
+    const size_t count = wide ? k->n * k->w->time : k->n;
+    switch (way_of(k->w, node, wide)) {
+    case WAY_BATCH:
+        c->batch *= count;
+        tb_op_backward(op, c);
+        break;
+    case WAY_COPIES:
+        c->copies = count;
+        c->own_token = wide;
+        op->bwd(c);
+        break;
+    case WAY_DIAG:
+        by_diagonal(k, node, count, c);
+        break;
+    case WAY_EACH:
+        each_copy(k, node, count, c);
+        break;
+    }
+}
+
+/* All inputs that a node gives back wide, or all narrow. */
 static void hand_back(const chunk *k, int node, bool wide)
 {
     const job *w = k->w;
     const tb_node *n = &w->p->graph->nodes[node];
     tb_opcall c;
     bool any = false;
-    prepare(k, node, wide ? k->n * w->time : k->n, &c);
+    tb_plan_call(w->ctx, w->r, node, false, &c);
+    c.scratch = k->room + w->grads;
     c.gout = wide ? wide_of(k, node) : narrow_of(k, node);
     for (int i = 0; i < n->nin; i++) {
         if (!gives_back(w, node, i) || gives_wide(w, node, i) != wide)
             continue;
         if (wide)
             open_wide(k, n->in[i]);
-        c.gbase[i] = c.gin[i] =
-            wide ? wide_of(k, n->in[i]) : narrow_of(k, n->in[i]);
+        point(k, node, i, wide, &c);
         any = true;
     }
     if (any)
-        tb_op_backward(n->op, &c);
+        call(k, node, wide, &c);
     for (int i = 0; i < n->nin && !wide; i++)
-        if (c.gin[i] && *open_of(k, n->in[i]))
+        if (c.gin[i] && mark_of(k, n->in[i])->open)
             widen(k, n->in[i]);
 }
 
 static void back_node(const chunk *k, int node)
 {
     const form *f = &k->w->forms[node];
+    const mark *m = mark_of(k, node);
     bool leaf = tb_plan_leaf(k->w->p, node);
-    if (!leaf && (f->split || !f->wide))
+    if (!leaf && m->narrow && (f->split || !f->wide))
         hand_back(k, node, false);
     if (f->wide)
         open_wide(k, node);
-    if (!leaf && f->wide)
+    if (!leaf && m->wide)
         hand_back(k, node, true);
 }
 
 /* --- chunks ----------------------------------------------------------------
  */
 
-static void put(const job *w, void *x, size_t i, double v)
+static void clear_narrow(const chunk *k, int node)
 {
-    if (w->k->dtype == TB_F32)
-        ((float *)x)[i] = (float)v;
-    else
-        ((double *)x)[i] = v;
+    const form *f = &k->w->forms[node];
+    if (f->narrow)
+        memset(narrow_of(k, node), 0, k->n * f->one * size_of(k->w));
+    mark_of(k, node)->narrow = f->narrow;
 }
 
 /* 1 at channel c of every token of its output. */
@@ -373,7 +445,9 @@ static void seed(const chunk *k)
     const job *w = k->w;
     const tb_graph *g = w->p->graph;
     size_t rows = w->batch * w->time, before = 0;
-    memset(k->room, 0, w->grads);
+    memset(k->room + w->mark_at, 0, (size_t)g->nnodes * sizeof(mark));
+    for (int o = 0; o < g->noutputs; o++)
+        clear_narrow(k, g->outputs[o].node);
     for (int o = 0; o < g->noutputs; o++) {
         size_t d = g->nodes[g->outputs[o].node].shape.width;
         for (size_t c = 0; c < k->n; c++) {
@@ -410,6 +484,8 @@ static void give_row(const chunk *k, int node, size_t c, size_t row,
     size_t b = row / T, t = row % T;
     size_t wide = ((c * T + t) * w->batch + b) * T * d;
     size_t narrow = (c * w->batch * T + row) * d;
+    if (!mark_of(k, node)->wide && !mark_of(k, node)->narrow)
+        return;
     if (w->j->blocks && f->wide)
         store(w, wide_of(k, node), wide + t * d, d, out);
     else if (w->j->blocks && f->narrow)
@@ -436,15 +512,13 @@ static void give(const chunk *k)
     }
 }
 
-static void run_chunk(void *arg, size_t number)
+static void run_chunk(void *arg, size_t number, size_t slot)
 {
     const job *w = arg;
     chunk k = {.w = w,
-               .from = (w->first + number) * w->at_once,
+               .from = number * w->at_once,
                .n = w->at_once,
-               .room = w->rooms + number * w->room};
-    if (k.from >= w->channels)
-        return;
+               .room = w->rooms + slot * w->room};
     if (k.n > w->channels - k.from)
         k.n = w->channels - k.from;
     seed(&k);
@@ -460,8 +534,7 @@ static tb_status run(job *w, bool *done)
     if (!*done)
         return TB_OK;
     tb_gemm_load(w->ctx);
-    for (; w->first * w->at_once < w->channels; w->first += w->chunks)
-        tb_parallel(w->ctx, w->chunks, run_chunk, w);
+    tb_parallel_slots(w->ctx, w->slots, chunks_of(w), run_chunk, w);
     tb_free(w->ctx, w->rooms);
     return TB_OK;
 }

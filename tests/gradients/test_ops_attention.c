@@ -533,18 +533,15 @@ static size_t below(tb_test *T, size_t n)
     return (size_t)(tb_test_uniform(T) * (double)n);
 }
 
-/* Head counts, widths, lengths around those of tiles and blocks, every mask,
- * with and without causality and dropout. */
-TB_TEST(equals_the_definition)
+/* The k-th call of this length: every mask, with and without causality, dropout
+ * and shared keys. */
+static variant drawn(tb_test *T, size_t k, size_t tq, size_t tk)
 {
-    const size_t len[] = {1, 2, 47, 48, 49, 95, 97, 191, 192, 193, 200, 385};
-    for (size_t k = 0; k < 48; k++) {
-        size_t kv = 1 + below(T, 2), group = 1 + below(T, 2);
-        size_t hd = 1 + below(T, R_WIDTH / (kv * group));
-        size_t tq = len[below(T, TB_LEN(len))], tk = len[k % TB_LEN(len)];
-        const tb_shape mask[] = {MATRIX(tq, tk), STREAM(tk), STREAM(1)};
-        const size_t time[] = {0, tq, tk};
-        variant v = {.op = "mha",
+    size_t kv = 1 + below(T, 2), group = 1 + below(T, 2);
+    size_t hd = 1 + below(T, R_WIDTH / (kv * group));
+    const tb_shape mask[] = {MATRIX(tq, tk), STREAM(tk), STREAM(1)};
+    const size_t time[] = {0, tq, tk};
+    return (variant){.op = "mha",
                      .batch = 2,
                      .time = tq,
                      .in_time = {0, tk, tk, time[k % 3]},
@@ -554,7 +551,99 @@ TB_TEST(equals_the_definition)
                      .attr = {(double)(kv * group), (double)kv,
                               (double)(k / 2 % 2), k % 5 < 2 ? 0.25 : 0,
                               k % 7 ? 0 : -0.3}};
+}
+
+/* Head counts, widths, lengths around those of tiles and blocks. */
+TB_TEST(equals_the_definition)
+{
+    const size_t len[] = {1, 2, 47, 48, 49, 95, 97, 191, 192, 193, 200, 385};
+    for (size_t k = 0; k < 48; k++) {
+        const variant v =
+            drawn(T, k, len[below(T, TB_LEN(len))], len[k % TB_LEN(len)]);
         check_plain(T, &v);
+    }
+}
+
+/* Few queries, few keys, or both. */
+TB_TEST(short_sequences_equal_the_definition)
+{
+    const size_t many[] = {15, 16, 17, 63, 64, 65, 130};
+    for (size_t k = 0; k < 63; k++) {
+        const size_t few = 1 + k % 9, other = many[k % 7];
+        const variant both = drawn(T, k, few, 1 + k / 7);
+        const variant queries = drawn(T, k, 1 + k % 2, other);
+        const variant keys = drawn(T, k, other, few);
+        check_plain(T, &both);
+        check_plain(T, &queries);
+        check_plain(T, &keys);
+    }
+}
+
+/* --- many gradients of one forward pass ----------------------------------- */
+
+/* `copies` gradients of the output, of copy i at token i % time alone where
+ * `own`; what inputs get from each by itself, added to what is there. */
+typedef struct many {
+    size_t copies;
+    bool own;
+    double *gout, *want[3], *got[3];
+} many;
+
+static void many_open(tb_test *T, const bed *b, many *m)
+{
+    m->gout = bed_buffer(T, TB_F64, m->copies * b->nout);
+    bed_fill(T, TB_F64, m->gout, m->copies * b->nout);
+    for (size_t i = 0; m->own && i < m->copies * b->nout; i++) {
+        size_t token = i / b->c.out_shape.width % b->c.time;
+        if (token != i / b->nout % b->c.time)
+            m->gout[i] = 0;
+    }
+    for (int k = 0; k < 3; k++) {
+        size_t n = m->copies * b->n[k];
+        m->want[k] = bed_buffer(T, TB_F64, n);
+        m->got[k] = bed_buffer(T, TB_F64, n);
+        bed_fill(T, TB_F64, m->want[k], n);
+        memcpy(m->got[k], m->want[k], n * sizeof(double));
+    }
+}
+
+/* Whether input k has a gradient in such a call. */
+static bool gives(const many *m, int k)
+{
+    return m->own ? k > 0 : k == 0;
+}
+
+static void many_run(const bed *b, const many *m, bool at_once, bool new)
+{
+    tb_opcall c = bed_later_call(b);
+    double *const *to = at_once ? m->got : m->want;
+    for (size_t i = 0; i < (at_once ? 1 : m->copies); i++) {
+        c.gout = m->gout + i * b->nout;
+        for (int k = 0; k < 3; k++) {
+            c.gin[k] = gives(m, k) ? to[k] + i * b->n[k] : NULL;
+            c.gbase[k] = new ? NULL : c.gin[k];
+        }
+        c.copies = at_once ? m->copies : 0;
+        c.own_token = at_once && m->own;
+        b->op->bwd(&c);
+    }
+}
+
+TB_TEST(many_gradients)
+{
+    for (size_t k = 0; k < 60; k++) {
+        const size_t tq = 1 + k % 9;
+        const variant v = drawn(T, k, tq, k % 5 ? 1 + k / 7 : 70);
+        many m = {.own = k / 3 % 2};
+        bed b;
+        TB_REQUIRE(T, bed_open(T, &b, &v, TB_F64));
+        bed_fwd(&b);
+        m.copies = (1 + below(T, 8)) * (m.own ? tq : 1);
+        many_open(T, &b, &m);
+        many_run(&b, &m, false, k % 2);
+        many_run(&b, &m, true, k % 2);
+        for (int i = 0; i < 3; i++)
+            TB_NEAR_N(T, m.got[i], m.want[i], m.copies * b.n[i], 1e-12);
     }
 }
 

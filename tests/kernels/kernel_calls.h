@@ -124,6 +124,21 @@ static void call_attn_tan(const tb_kern *k, io *b)
                          .out = b->y, .tq = b->z, .tv = b->x, .tout = b->y2});
 }
 
+/* Many gradients of the first query, those of keys and values in one sum. */
+static void call_attn_copies(const tb_kern *k, io *b)
+{
+    tb_k_attn p = attn_head(k, b);
+    k->attn->fwd(&p, b->y);
+    p.rows = 1;
+    k->attn->bwd_copies(&p, &(tb_k_attn_copies){.out = b->y,
+                                                .gout = b->x,
+                                                .gq = b->y2,
+                                                .gk = b->y3,
+                                                .copies = b->rows,
+                                                .nexto = b->d,
+                                                .nextq = b->d});
+}
+
 /* both kinds of pairs, written and added */
 static void call_turn(const tb_kern *k, io *b)
 {
@@ -195,6 +210,7 @@ static const struct kernel_call {
     ROWS(softmax_bwd, softmax_bwd)
     ROWS(attn, attn)
     ROWS(attn, attn_tan)
+    ROWS(attn, attn_copies)
     ROWS(turn, turn)
     ROWS(xent_fwd, xent_fwd)
     ROWS(xent_bwd, xent_bwd)

@@ -134,6 +134,137 @@ TB_TEST(f64)
     all_sets(T, TB_F64);
 }
 
+/* --- many gradients of one forward pass -------------------------------------
+ */
+
+/** Gradients of the output and what they give, `copies` of each. */
+typedef struct many {
+    size_t copies, n[4]; /* elements of one: gq, gk, gv, gout */
+    void *start[3], *g[3], *gout;
+    tb_k_attn_copies call;
+} many;
+
+/* gk and gv can be new for one query alone. */
+static void open_many(tb_test *T, const head *h, many *m, size_t copies)
+{
+    const size_t size = tb_dtype_size(h->t);
+    *m = (many){.copies = copies,
+                .n = {h->n[1], h->n[2], h->n[3], h->n[0]},
+                .gout = tb_test_guarded(T, copies * h->n[0] * size)};
+    for (size_t i = 0; i < copies * m->n[3]; i++)
+        tb_test_set(h->t, m->gout, i, tb_test_normal(T));
+    for (int i = 0; i < 3; i++) {
+        m->start[i] = tb_test_guarded(T, copies * m->n[i] * size);
+        m->g[i] = tb_test_guarded(T, copies * m->n[i] * size);
+        for (size_t j = 0; j < copies * m->n[i]; j++)
+            tb_test_set(h->t, m->start[i], j, tb_test_normal(T));
+    }
+    m->call = (tb_k_attn_copies){.out = h->out[0],
+                                 .gout = m->gout,
+                                 .gq = below(T, 3) ? m->g[0] : NULL,
+                                 .gk = below(T, 3) ? m->g[1] : NULL,
+                                 .gv = below(T, 3) ? m->g[2] : NULL,
+                                 .new_q = below(T, 2),
+                                 .new_k = h->p.rows == 1 && below(T, 2),
+                                 .new_v = h->p.rows == 1 && below(T, 2),
+                                 .copies = copies,
+                                 .nexto = m->n[3],
+                                 .nextq = m->n[0],
+                                 .nextk = m->n[1],
+                                 .nextv = m->n[2]};
+}
+
+static void restart(const head *h, const many *m)
+{
+    for (int i = 0; i < 3; i++)
+        memcpy(m->g[i], m->start[i], m->copies * m->n[i] * tb_dtype_size(h->t));
+}
+
+static void *kept(tb_test *T, const head *h, const many *m, int i)
+{
+    size_t bytes = m->copies * m->n[i] * tb_dtype_size(h->t);
+    return memcpy(tb_test_guarded(T, bytes), m->g[i], bytes);
+}
+
+/* One after the other. */
+static void run_each(const head *h, const many *m)
+{
+    const size_t size = tb_dtype_size(h->t);
+    const tb_k_attn_copies *c = &m->call;
+    void *to[] = {c->gq, c->gk, c->gv};
+    restart(h, m);
+    for (size_t i = 0; i < m->copies; i++) {
+        void *g[3];
+        for (int k = 0; k < 3; k++)
+            g[k] = to[k] ? (char *)to[k] + i * m->n[k] * size : NULL;
+        h->p.kern->attn->bwd(
+            &h->p,
+            &(tb_k_attn_grad){.out = c->out,
+                              .gout = (char *)m->gout + i * m->n[3] * size,
+                              .gq = g[0],
+                              .gk = g[1],
+                              .gv = g[2],
+                              .new_q = c->new_q,
+                              .new_k = c->new_k,
+                              .new_v = c->new_v});
+    }
+}
+
+static void compare_many(tb_test *T, const head *h, const many *m,
+                         const tb_k_attn_passes *const *sets, size_t n)
+{
+    const double near = h->t == TB_F64 ? 1e-12 : 1e-4;
+    void *each[3], *ref[3];
+    run_each(h, m);
+    for (int i = 0; i < 3; i++)
+        each[i] = kept(T, h, m, i);
+    for (size_t s = 0; s < n; s++) {
+        restart(h, m);
+        sets[s]->bwd_copies(&h->p, &m->call);
+        for (int i = 0; i < 3; i++) {
+            size_t all = m->copies * m->n[i];
+            if (s == 0)
+                ref[i] = kept(T, h, m, i);
+            else if (s + 1 < n) /* the last one rounds otherwise */
+                TB_SAME(T, m->g[i], ref[i], all * tb_dtype_size(h->t));
+            for (size_t j = 0; j < all; j++)
+                TB_NEAR(T, tb_test_get(h->t, m->g[i], j),
+                        tb_test_get(h->t, each[i], j), near);
+        }
+    }
+}
+
+static void many_gradients(tb_test *T, tb_dtype t)
+{
+    const size_t rows[] = {1, 1, 8, 9}, keys[] = {1, 3, 7, 8, 9, 64, 65, 130};
+    const size_t wide[] = {1, 3, 8, 16, 20, 33, 64}, many_[] = {1, 5, 48, 50};
+    const tb_k_attn_passes *sets[8];
+    size_t n = 0;
+    for (size_t i = 0; tb_kern_isas[i]; i++)
+        if (tb_kern_isa(tb_kern_isas[i], t))
+            sets[n++] = tb_kern_isa(tb_kern_isas[i], t)->attn;
+    sets[n++] = tb_attn_passes(T->ctx, t);
+    for (size_t i = 0; i < 64 && T->failed < 5; i++) {
+        head h;
+        many m;
+        open_head(T, &h, t, rows[i % 4], keys[i / 4 % 8], wide[below(T, 7)],
+                  wide[below(T, 7)]);
+        h.p.kern->attn->fwd(&h.p, h.out[0]);
+        open_many(T, &h, &m, many_[below(T, 4)]);
+        compare_many(T, &h, &m, sets, n);
+    }
+}
+
+TB_TEST(many_gradients_f32)
+{
+    many_gradients(T, TB_F32);
+}
+
+TB_TEST(many_gradients_f64)
+{
+    many_gradients(T, TB_F64);
+}
+
 /* Work too large to count is asked for as SIZE_MAX. */
 TB_TEST(work_does_not_wrap)
 {
