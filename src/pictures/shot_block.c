@@ -4,16 +4,15 @@
 
 #include "pictures/diagram.h"
 
-enum {
-    MARGIN = 12,
-    BRANCH_Y = 70, /* rows: branch, its way back, lane, its way back */
-    BRANCH_BACK = 98,
-    LANE_Y = 150,
-    LANE_BACK = 186,
-    NUMBER_Y = 214,
-    FORMULA_Y = 252,
-    SIZE = 16 /* of the formula, px */
-};
+enum { MARGIN = 12, SIZE = 16 /* of the formula, px */ };
+
+/* y of branch, its way back, lane, its way back, numbers, formula. */
+typedef struct rows {
+    double branch, branch_back, lane, lane_back, number, formula;
+} rows;
+
+static const rows wide = {70, 98, 150, 186, 214, 252};
+static const rows close = {58, 84, 124, 154, 0, 194};
 
 typedef struct layout {
     tb_scene *s;
@@ -21,6 +20,7 @@ typedef struct layout {
     const stack_floor *f;
     bool post;
     double w;
+    rows y;
     double fork, side, box, plus, gate, end; /* x: side and gate for the booth
                                                 on branch and lane */
 } layout;
@@ -32,16 +32,22 @@ static void place(layout *l)
     l->side = MARGIN + 0.26 * w;
     l->box = MARGIN + 0.45 * w;
     l->plus = MARGIN + 0.61 * w;
-    l->gate = MARGIN + 0.755 * w;
+    l->gate = MARGIN + 0.77 * w;
     l->end = MARGIN + 0.92 * w;
 }
 
 /* --- what comes back ------------------------------------------------------ */
 
-static tb_style back_style(double g, const char *role, const char *id,
-                           bool lane)
+/* Without numbers the block stands for the whole stack. */
+static bool lane_is_weak(const layout *l, double g)
 {
-    bool weak = lane && tower_weak(g);
+    return tower_weak(l->b->plain && g != 1 ? stack_lane(l->b->run, 0) : g);
+}
+
+static tb_style back_style(const layout *l, double g, const char *role,
+                           const char *id, bool lane)
+{
+    bool weak = lane && lane_is_weak(l, g);
     return (tb_style){.role = role,
                       .id = id,
                       .stroke = weak   ? TB_TONE_BAD
@@ -66,34 +72,36 @@ static void number(const layout *l, double x, double y, double v, tb_tone tone)
 static void lane_back(const layout *l)
 {
     double g = l->f->local_lane, at = l->post ? l->gate : l->plus;
-    tb_style top = back_style(1, "grad-top", "grad-top", true);
-    tb_style lane = back_style(g, "grad-hw", "grad-hw", true);
-    tower_arrow(l->s, l->end, LANE_BACK, at + (l->post ? 34 : 2), LANE_BACK,
-                &top);
-    number(l, (l->end + at) / 2 + (l->post ? 24 : 0), NUMBER_Y, 1,
-           TB_TONE_LANE);
+    tb_style top = back_style(l, 1, "grad-top", "grad-top", true);
+    tb_style lane = back_style(l, g, "grad-hw", "grad-hw", true);
+    tower_arrow(l->s, l->w - MARGIN - 4, l->y.lane_back,
+                at + (l->post ? 34 : 2), l->y.lane_back, &top);
+    number(l, (l->w + at) / 2, l->y.number, 1, TB_TONE_LANE);
     if (l->post) {
         tb_style behind = lane;
         behind.id = "grad-behind";
-        tb_scene_line(l->s, l->gate - 20, LANE_BACK, l->plus, LANE_BACK,
-                      &behind);
+        tb_scene_line(l->s, l->gate - 20, l->y.lane_back, l->plus,
+                      l->y.lane_back, &behind);
     }
-    tower_arrow(l->s, l->plus, LANE_BACK, l->fork - 22, LANE_BACK, &lane);
-    number(l, l->box, NUMBER_Y, g, tower_weak(g) ? TB_TONE_BAD : TB_TONE_LANE);
+    tower_arrow(l->s, l->plus, l->y.lane_back, l->fork - 22, l->y.lane_back,
+                &lane);
+    number(l, l->box, l->y.number, g,
+           tower_weak(g) ? TB_TONE_BAD : TB_TONE_LANE);
 }
 
 static void branch_back(const layout *l)
 {
     double g = l->f->local_branch, x = l->plus - 20;
-    tb_style st = back_style(g, "grad-br", "grad-br", false);
+    tb_style st = back_style(l, g, "grad-br", "grad-br", false);
     st.round = 8;
     tb_scene_path(l->s,
-                  (double[]){x, LANE_BACK, x, BRANCH_BACK, l->fork + 16,
-                             BRANCH_BACK, l->fork + 16, LANE_BACK - 8},
+                  (double[]){x, l->y.lane_back, x, l->y.branch_back,
+                             l->fork + 16, l->y.branch_back, l->fork + 16,
+                             l->y.lane_back - 8},
                   4, false, &st);
-    tower_arrow(l->s, l->fork + 16, LANE_BACK - 26, l->fork + 16, LANE_BACK - 6,
-                &st);
-    number(l, (l->side + l->box) / 2, BRANCH_BACK + 26, g, TB_TONE_BOX);
+    tower_arrow(l->s, l->fork + 16, l->y.lane_back - 26, l->fork + 16,
+                l->y.lane_back - 6, &st);
+    number(l, (l->side + l->box) / 2, l->y.branch_back + 26, g, TB_TONE_BOX);
 }
 
 /* --- roads ---------------------------------------------------------------- */
@@ -109,21 +117,26 @@ static void roads(const layout *l)
                        .round = 10};
     tb_style in = {.role = "in-arrow", .stroke = TB_TONE_IN, .line = 3};
     tb_style name = {.role = "label", .size = 15, .bold = true, .italic = true};
-    const char *below = tb_arena_printf(&l->s->arena, "x%zu", l->b->floor - 1);
-    const char *above = tb_arena_printf(&l->s->arena, "x%zu", l->b->floor);
+    const char *below = "x", *above = "x\xE2\x80\xB2";
+    if (!l->b->plain) {
+        below = tb_arena_printf(&l->s->arena, "x%zu", l->b->floor - 1);
+        above = tb_arena_printf(&l->s->arena, "x%zu", l->b->floor);
+    }
     double x = MARGIN + tb_text_width(below, 15, true) + 3;
-    tb_scene_text(l->s, MARGIN, LANE_Y + 5, below, &name);
-    tb_scene_arrow(l->s, (double[]){x, LANE_Y, l->fork - 2, LANE_Y}, 2, &in);
-    tb_scene_line(l->s, l->fork, LANE_Y, l->plus - 13, LANE_Y, &lane);
+    tb_scene_text(l->s, MARGIN, l->y.lane + 5, below, &name);
+    tb_scene_arrow(l->s, (double[]){x, l->y.lane, l->fork - 2, l->y.lane}, 2,
+                   &in);
+    tb_scene_line(l->s, l->fork, l->y.lane, l->plus - 13, l->y.lane, &lane);
     lane.id = "out";
-    tb_scene_arrow(l->s, (double[]){l->plus + 13, LANE_Y, l->end, LANE_Y}, 2,
-                   &lane);
-    tb_scene_text(l->s, l->end + 5, LANE_Y + 5, above, &name);
+    tb_scene_arrow(l->s, (double[]){l->plus + 13, l->y.lane, l->end, l->y.lane},
+                   2, &lane);
+    tb_scene_text(l->s, l->end + 5, l->y.lane + 5, above, &name);
     tb_scene_arrow(l->s,
-                   (double[]){l->fork, LANE_Y, l->fork, BRANCH_Y, l->plus,
-                              BRANCH_Y, l->plus, LANE_Y - 14},
+                   (double[]){l->fork, l->y.lane, l->fork, l->y.branch, l->plus,
+                              l->y.branch, l->plus, l->y.lane - 14},
                    4, &branch);
-    tb_scene_circle(l->s, l->fork, LANE_Y, 5, &(tb_style){.fill = TB_TONE_BOX});
+    tb_scene_circle(l->s, l->fork, l->y.lane, 5,
+                    &(tb_style){.fill = TB_TONE_BOX});
 }
 
 /* --- what stands on them -------------------------------------------------- */
@@ -145,9 +158,9 @@ static void box(const layout *l)
                                               "F",
                                               l->b->run->spec.factor);
     double half = tb_max2(22, tb_text_width(label, 14, true) / 2 + 5);
-    tb_scene_rect(l->s, l->box - half, BRANCH_Y - 18, 2 * half,
-                  BRANCH_BACK - BRANCH_Y + 30, &st);
-    tb_scene_text(l->s, l->box, BRANCH_Y + 5, label, &text);
+    tb_scene_rect(l->s, l->box - half, l->y.branch - 18, 2 * half,
+                  l->y.branch_back - l->y.branch + 30, &st);
+    tb_scene_text(l->s, l->box, l->y.branch + 5, label, &text);
 }
 
 /* Body and roof, a barrier over each road on the side that is driven to. */
@@ -254,7 +267,7 @@ static void draw(layout *l)
 {
     tb_style bold = {.size = 15, .bold = true};
     tb_style note = {.role = "note", .fill = TB_TONE_MUTED, .size = 12};
-    double w = l->w, y = FORMULA_Y;
+    double w = l->w, y = l->y.formula;
     place(l);
     tb_scene_text(
         l->s, MARGIN, 22,
@@ -265,17 +278,17 @@ static void draw(layout *l)
     roads(l);
     box(l);
     if (l->post)
-        booth(l, l->gate, LANE_Y, LANE_BACK);
+        booth(l, l->gate, l->y.lane, l->y.lane_back);
     else
-        booth(l, l->side, BRANCH_Y, BRANCH_BACK);
-    tb_part_plus(l->s, l->plus, LANE_Y, 13);
+        booth(l, l->side, l->y.branch, l->y.branch_back);
+    tb_part_plus(l->s, l->plus, l->y.lane, 13);
     block_formula(l->s, 0, y, w, l->post);
     if (l->b->note) {
         y = tb_scene_wrap(l->s, MARGIN, y + 28, w - 2 * MARGIN, l->b->note,
                           &note) -
             16;
     }
-    tb_scene_resize(l->s, w, l->b->height > 0 ? l->b->height : y + 16);
+    tb_scene_resize(l->s, w, y + 16);
 }
 
 static tb_status scene(tb_ctx *ctx, const void *data, tb_scene **out)
@@ -284,6 +297,7 @@ static tb_status scene(tb_ctx *ctx, const void *data, tb_scene **out)
     layout l = {.b = b,
                 .f = &b->run->floor[b->floor - 1],
                 .post = b->run->spec.post,
+                .y = b->plain ? close : wide,
                 .w = b->width > 0 ? b->width : 740};
     char lane[TB_SHOW_CHARS], branch[TB_SHOW_CHARS];
     TB_TRY(tb_scene_create(ctx, l.w, 300, b->title, "block", &l.s));

@@ -14,8 +14,7 @@ typedef struct shot_block_of {
     size_t floor;     /* from x_(floor-1) to x_floor */
     double width;     /* px; 0: 740 */
     const char *note; /* under the formula, or NULL */
-    bool plain;       /* without numbers on arrows */
-    double height;    /* px; 0: as it needs */
+    bool plain;       /* without numbers, rows closer, x and x' */
 } shot_block_of;
 
 extern const shot_face shot_block;

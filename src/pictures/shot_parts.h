@@ -111,6 +111,7 @@ tb_status shot_read(tb_shot *s, const char *settings);
     X(s2)                                                                      \
     X(s5)                                                                      \
     X(s6)                                                                      \
+    X(sum)                                                                     \
     X(n1)                                                                      \
     X(n2)                                                                      \
     X(n3)                                                                      \
