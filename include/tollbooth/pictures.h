@@ -270,6 +270,7 @@ typedef struct tb_heat {
     double limit; /* signed: value of the full colour; 0: largest magnitude */
     bool outline_diagonal;
     tb_heat_print print_values;
+    int decimals; /* of printed numbers; 0: three digits, as everywhere */
     double width; /* px; 0: what the cells need, at most 760 */
 } tb_heat;
 

@@ -14,7 +14,7 @@ enum {
     SWATCHES = 9
 };
 
-#define TEXT_SIZE 11.0
+#define TEXT_SIZE 12.0
 
 /* --- sizes -------------------------------------------------------------- */
 
@@ -32,6 +32,17 @@ static double gutter(const tb_heat_view *v)
     return w > 0 ? w + 8 : 0;
 }
 
+static const char *printed(const tb_heat_view *v, size_t cell,
+                           char out[TB_SHOW_CHARS])
+{
+    int places = v->heat->decimals;
+    if (!places || v->state[cell] != TB_HEAT_SHOWN)
+        return tb_heat_cell(v, cell, out);
+    double scale = tb_pow10(places), x = v->value[cell];
+    double whole = tb_floor(tb_fabs(x) * scale + 0.5) / scale;
+    return tb_show_number(x < 0 && whole > 0 ? -whole : whole, out);
+}
+
 /* px a printed number needs; 0 if none is printed. */
 static double print_width(const tb_heat_view *v)
 {
@@ -42,8 +53,8 @@ static double print_width(const tb_heat_view *v)
         return 0;
     for (size_t i = 0; i < v->rows * v->columns; i++)
         if (v->state[i] != TB_HEAT_NONE)
-            w = tb_max2(
-                w, tb_text_width(tb_heat_cell(v, i, text), TEXT_SIZE, false));
+            w = tb_max2(w,
+                        tb_text_width(printed(v, i, text), TEXT_SIZE, false));
     return w + 8;
 }
 
@@ -169,7 +180,7 @@ static const char *cell_title(const tb_heat_view *v, size_t r, size_t c)
 }
 
 static void one_cell(tb_scene *s, const tb_heat_view *v, size_t r, size_t c,
-                     tb_box b, bool printed)
+                     tb_box b, bool print)
 {
     char text[TB_SHOW_CHARS];
     size_t i = r * v->columns + c;
@@ -180,15 +191,14 @@ static void one_cell(tb_scene *s, const tb_heat_view *v, size_t r, size_t c,
     if (v->state[i] != TB_HEAT_SHOWN) {
         mark(s, v, i, b, title);
     } else {
-        tb_style st = look(v, v->value[i], printed, tb_min2(b.w, b.h));
+        tb_style st = look(v, v->value[i], print, tb_min2(b.w, b.h));
         st.title = title;
         tb_scene_rect(s, b.x, b.y, b.w, b.h, &st);
     }
-    if (printed &&
-        (v->state[i] == TB_HEAT_SHOWN || v->state[i] == TB_HEAT_BAD)) {
+    if (print && (v->state[i] == TB_HEAT_SHOWN || v->state[i] == TB_HEAT_BAD)) {
         tb_style st = {.size = TEXT_SIZE, .anchor = TB_MIDDLE};
-        tb_scene_text(s, b.x + b.w / 2, b.y + b.h / 2 + 4,
-                      tb_heat_cell(v, i, text), &st);
+        tb_scene_text(s, b.x + b.w / 2, b.y + b.h / 2 + 4, printed(v, i, text),
+                      &st);
     }
 }
 

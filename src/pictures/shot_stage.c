@@ -7,6 +7,7 @@
 enum {
     MARGIN = 14,
     LIST = 150,      /* px of a list */
+    LIST_BACK = 178, /* where there are backward arrows */
     LIST_WIDE = 214, /* where there are two */
     GAP = 40,        /* arrow between two things */
     GAP_BACK = 84,   /* the same with words for the way back */
@@ -98,7 +99,7 @@ static void bar_row(tb_scene *s, const stage_bars *b, size_t i)
     else
         one_bar(s, b, tb_arena_printf(&s->arena, "%s-%zu", b->id, i + 1), 0,
                 b->v[i], y + 3, row - 6, b->tone, title, quiet);
-    if (b->nudged) {
+    if (b->nudged && b->nudged[i] != b->v[i]) {
         double x = bar_x(b, b->nudged[i]);
         tb_style tick = {.role = "nudge",
                          .title = "after the nudge",
@@ -143,7 +144,7 @@ static void place(layout *l)
 {
     const shot_stage *st = l->st;
     l->rows = stage_row_height(st->d) * (double)st->d;
-    l->list = st->y ? LIST : LIST_WIDE;
+    l->list = st->back ? LIST_BACK : st->y ? LIST : LIST_WIDE;
     l->gap = st->back ? GAP_BACK : st->y ? GAP : GAP + 26;
     l->arch = 40;
     l->lane = tb_max2(st->y ? l->arch + 36 : 40, 0) + l->rows / 2;
@@ -406,6 +407,11 @@ static void draw(layout *l)
         backward(l);
         y = tb_scene_wrap(l->s, MARGIN, l->bottom + 24, l->right - 2 * MARGIN,
                           law, &note);
+        if (l->st->x_nudged)
+            y = tb_scene_wrap(l->s, MARGIN, y, l->right - 2 * MARGIN,
+                              "Thin lines across bars: where x and y stand "
+                              "after the nudge, by J.",
+                              &note);
     }
     tb_scene_resize(l->s, l->right, y);
 }

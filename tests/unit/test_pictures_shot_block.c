@@ -130,3 +130,76 @@ TB_TEST(s2_bars_are_stacked)
     tb_scene_destroy(scene);
     tb_shot_destroy(s);
 }
+
+/* --- S3 ------------------------------------------------------------------- */
+
+TB_TEST(s3_draws_two_roads_back)
+{
+    for (int d = 2; d <= 16; d += 2) {
+        char set[64];
+        tb_format(set, sizeof set, "d=%d,F=%s", d, boxes[d / 2 % 4]);
+        tb_scene *s = scene_of(T, "S3", set);
+        TB_CHECK(T, roles(s, "grad-hw", NULL) == 1);
+        TB_CHECK(T, roles(s, "grad-br", NULL) == 1);
+        TB_CHECK(T, roles(s, "grad-total", NULL) == 2);
+        TB_CHECK(T, roles(s, "skip", NULL) == 1);
+        TB_CHECK(T, roles(s, "jac", NULL) == 3);
+        TB_CHECK(T, roles(s, "diag", NULL) == 3 * (size_t)d);
+        TB_CHECK(T, roles(s, "jac-cell", NULL) == 3 * (size_t)(d * d));
+        TB_CHECK(T, roles(s, "column", NULL) == 2);
+        tb_scene_destroy(s);
+        check_faces(T, "S3", set);
+    }
+    check_faces(T, "S3", "j=0,scale=4,J=numeric,h=1e-12");
+    check_faces(T, "S3", "x=[100,-200,50],h=0.1,nudge=-2,F=relu,d=9");
+}
+
+/* A box that is off: width law and arrows say 1, 0 and 1. */
+TB_TEST(s3_without_box)
+{
+    for (size_t k = 0; k < TB_LEN(boxes); k++) {
+        char set[64];
+        tb_format(set, sizeof set, "scale=0,F=%s", boxes[k]);
+        tb_shot *s = make_shot(T, "S3", set);
+        TB_CHECK(T, number_of(T, s, "E9.sum") == number_of(T, s, "E9.out"));
+        TB_CHECK(T, number_of(T, s, "E9.br") == 0);
+        TB_CHECK(T, number_of(T, s, "E11.trace") == 1);
+        TB_CHECK(T, number_of(T, s, "sigma.max") == 1);
+        TB_CHECK(T, number_of(T, s, "sigma.min") == 1);
+        tb_scene *scene;
+        TB_OKAY(T, tb_shot_scene(s, &scene));
+        TB_NEAR(T, item_called(T, scene, "p0-grad-hw")->style.line, 10, 1e-9);
+        TB_NEAR(T, item_called(T, scene, "p0-grad-br")->style.line, 1, 1e-9);
+        tb_scene_destroy(scene);
+        tb_shot_destroy(s);
+    }
+}
+
+/* Of one linear box: J - I is scale times the weights, so twice the scale is
+ * twice the branch, and the gradient's own part stays. */
+TB_TEST(s3_scale)
+{
+    tb_shot *a = make_shot(T, "S3", "F=linear,scale=1");
+    tb_shot *b = make_shot(T, "S3", "F=linear,scale=2");
+    TB_NEAR(T, number_of(T, b, "E11.branch"), 2 * number_of(T, a, "E11.branch"),
+            1e-12);
+    TB_NEAR(T, number_of(T, b, "E9.br"), 2 * number_of(T, a, "E9.br"), 1e-12);
+    TB_NEAR(T, number_of(T, b, "E9.cos"), number_of(T, a, "E9.cos"), 1e-12);
+    TB_CHECK(T, number_of(T, b, "E9.hw") == number_of(T, a, "E9.hw"));
+    tb_shot_destroy(a);
+    tb_shot_destroy(b);
+}
+
+/* Every check holds for many boxes and seeds. */
+TB_TEST(s3_holds_everywhere)
+{
+    static const int widths[] = {2, 5, 8, 16};
+    for (int seed = 0; seed < 6; seed++)
+        for (size_t k = 0; k < TB_LEN(boxes); k++)
+            for (size_t w = 0; w < TB_LEN(widths); w++) {
+                char set[64];
+                tb_format(set, sizeof set, "seed=%d,F=%s,d=%d,T=%d,j=%d", seed,
+                          boxes[k], widths[w], seed + 1, seed);
+                tb_shot_destroy(make_shot(T, "S3", set));
+            }
+}
