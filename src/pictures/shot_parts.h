@@ -120,7 +120,8 @@ tb_status shot_read(tb_shot *s, const char *settings);
     X(n5)                                                                      \
     X(n6)                                                                      \
     X(n7)                                                                      \
-    X(batchnorm)
+    X(batchnorm)                                                               \
+    X(workbench)
 #define SHOT_DECLARE(name) extern const shot_row shot_##name;
 SHOTS(SHOT_DECLARE)
 

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* Any block that one can write: its diagram, and where its gradient goes. */
+#include "pictures/diagram_of.h"
+#include "pictures/explain_parts.h"
+#include "pictures/shot_panels.h"
+#include "tollbooth/flow.h"
+
+typedef struct bench {
+    tb_block *block;
+    tb_flow_spec spec;
+    tb_lane_kind lane; /* of all blocks; TOLL where they differ */
+    int tolls;         /* in the first block */
+} bench;
+
+static tb_status read_spec(tb_shot *s, bench *b)
+{
+    tb_settings set = TB_SETTINGS_UNSET;
+    set.depth = shot_whole(s, "depth");
+    set.width = shot_whole(s, "width");
+    set.heads = shot_whole(s, "heads");
+    set.context = shot_whole(s, "tokens");
+    b->spec =
+        (tb_flow_spec){.settings = set,
+                       .seed = shot_whole(s, "seed"),
+                       .dtype = TB_F64,
+                       .cotangent = (tb_cotangent)shot_choice(s, "signal")};
+    return tb_block_load(s->ctx, shot_get(s, "block")->text, &b->block);
+}
+
+static const char *name_of(tb_shot *s, const bench *b)
+{
+    return shot_text(s, "%s", b->block->name ? b->block->name : "your block");
+}
+
+/* --- the diagram ---------------------------------------------------------- */
+
+static tb_status draw_block(tb_shot *s, bench *b, const tb_explained *e)
+{
+    tb_diagram *d = shot_alloc(s, 1, sizeof *d);
+    if (!d)
+        return TB_ERR_MEMORY;
+    TB_TRY(tb_diagram_of(s->ctx, &s->arena, e->kinds[0].g, e->tail, d));
+    d->title = name_of(s, b);
+    d->depth = b->spec.settings.depth;
+    shot_below(s, &shot_diagram, d);
+    b->lane = e->kinds[0].info.kind;
+    b->tolls = e->kinds[0].info.tolls;
+    for (size_t i = 1; i < e->nkinds; i++)
+        if (e->kinds[i].info.kind != b->lane)
+            b->lane = TB_LANE_KIND_TOLL;
+    return TB_OK;
+}
+
+static tb_status explain(tb_shot *s, bench *b)
+{
+    tb_explained e;
+    tb_status status =
+        tb_explained_open(s->ctx, &e, b->block, &b->spec.settings);
+    if (status == TB_OK)
+        status = draw_block(s, b, &e);
+    tb_explained_close(&e);
+    return status;
+}
+
+/* --- the flow ------------------------------------------------------------- */
+
+static tb_status curve(tb_shot *s, const bench *b, const tb_flow *f,
+                       tb_flow_curve *c)
+{
+    double *y = shot_alloc(s, 3 * f->nrows, sizeof *y);
+    const char **names = shot_alloc(s, f->nrows, sizeof *names);
+    if (!y || !names)
+        return TB_ERR_MEMORY;
+    *c = (tb_flow_curve){.block = name_of(s, b),
+                         .depth = f->depth,
+                         .n = f->nrows,
+                         .lane = y,
+                         .total = y + f->nrows,
+                         .branch = y + 2 * f->nrows,
+                         .names = names};
+    for (size_t k = 0; k < f->nrows; k++) {
+        y[k] = f->rows[k].lane;
+        y[f->nrows + k] = f->rows[k].total;
+        y[2 * f->nrows + k] = f->rows[k].branch;
+        names[k] = shot_text(s, "%s", f->rows[k].name);
+    }
+    return c->block ? TB_OK : TB_ERR_MEMORY;
+}
+
+static void tell(tb_shot *s, const tb_flow *f)
+{
+    double least = 1, most = 1;
+    for (size_t k = 0; k < f->nrows; k++) {
+        least = tb_min2(least, f->rows[k].total);
+        most = tb_max2(most, f->rows[k].total);
+    }
+    shot_tell(s, "N", "blocks", (double)f->depth);
+    shot_tell(s, "K", "sublayers", (double)f->nrows - 1);
+    shot_tell(s, "E6.lane", "lane at the input, relative to the top",
+              f->rows[0].lane);
+    shot_tell(s, "E7.total", "total at the input, relative to the top",
+              f->rows[0].total);
+    shot_tell(s, "E7.least", "least total on the way", least);
+    shot_tell(s, "E7.most", "largest total on the way", most);
+    shot_tell(s, "E12.std", "spread of x at the top",
+              f->rows[f->nrows - 1].std_x);
+    shot_tell(s, "loss", "loss before any training", f->loss);
+    shot_say(s, "Lane: with every branch cut, {E6.lane} of the signal at the "
+                "top reaches the input of {N} blocks.");
+    shot_say(s, "Total: the true gradient there is {E7.total} of the one at "
+                "the top; on the way it is between {E7.least} and {E7.most}.");
+    shot_say(s, "The spread of x is {E12.std} after the last block.");
+}
+
+/* What the text alone says of the lane, against what was measured. Gates may
+ * start anywhere, and lists lead x around its block. */
+static void check(tb_shot *s, const bench *b, const tb_flow *f)
+{
+    bool finite = true;
+    double lane = f->rows[0].lane;
+    for (size_t k = 0; k < f->nrows; k++)
+        finite = finite && f->rows[k].total - f->rows[k].total == 0;
+    shot_check_that(s, finite, "every gradient is a finite number");
+    if (b->lane == TB_LANE_KIND_CLEAN)
+        shot_check_that(s, lane == 1,
+                        "the text says that the lane is clean; measured it is "
+                        "exactly 1");
+    else if (b->lane == TB_LANE_KIND_NONE && !f->lists)
+        shot_check_that(s, lane == 0,
+                        "the text says that there is no lane; nothing passes");
+    else if (b->lane == TB_LANE_KIND_TOLL && !f->lists)
+        shot_check_that(s, lane != 1,
+                        "the text says that norms stand on the lane; measured "
+                        "it is not 1");
+}
+
+static tb_status measured(tb_shot *s, const bench *b, const tb_flow *f)
+{
+    tb_flow_curve *c = shot_alloc(s, 1, sizeof *c);
+    tb_flow_figure *figure = shot_alloc(s, 1, sizeof *figure);
+    if (!c || !figure)
+        return TB_ERR_MEMORY;
+    TB_TRY(curve(s, b, f, c));
+    *figure = (tb_flow_figure){.runs = c, .count = 1};
+    shot_below(s, &shot_flow, figure);
+    tell(s, f);
+    check(s, b, f);
+    shot_title(s, "Your block",
+               shot_text(s,
+                         "%zu blocks: the lane keeps %.3g of the signal from "
+                         "the top, the total gradient is %.3g of it.",
+                         f->depth, f->rows[0].lane, f->rows[0].total));
+    return TB_OK;
+}
+
+static tb_status build(tb_shot *s)
+{
+    bench b = {0};
+    tb_flow *f = NULL;
+    tb_status status = read_spec(s, &b);
+    if (status == TB_OK)
+        status = explain(s, &b);
+    if (status == TB_OK)
+        status = tb_flow_measure(s->ctx, b.block, &b.spec, &f);
+    if (status == TB_OK)
+        status = measured(s, &b, f);
+    if (f)
+        tb_flow_free(s->ctx, f);
+    if (b.block)
+        tb_block_destroy(s->ctx, b.block);
+    return status;
+}
+
+const shot_row shot_workbench = {
+    .name = "workbench",
+    .about = "any block: its diagram and its gradient flow",
+    .input = {{"block", "block", TB_SHOT_TEXT,
+               "x = x + F(norm(x)); final: x = norm(x)"},
+              {"depth", "blocks", TB_SHOT_NUMBER, "12", 1, 96, .step = 1,
+               .whole = true},
+              {"width", "width d", TB_SHOT_NUMBER, "64", 8, 128, .step = 8,
+               .whole = true},
+              {"heads", "heads", TB_SHOT_NUMBER, "4", 1, 16, .step = 1,
+               .whole = true},
+              {"tokens", "tokens", TB_SHOT_NUMBER, "32", 1, 64, .step = 1,
+               .whole = true},
+              {"signal", "signal from the top", TB_SHOT_CHOICE, "loss",
+               .choices = "loss|random|coherent"},
+              {"seed", "seed", TB_SHOT_NUMBER, "1", 0, 9999, .step = 1,
+               .whole = true}},
+    .build = build,
+};
