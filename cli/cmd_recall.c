@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* tollbooth recall: the cards. */
-#include "cli.h"
-#include "tollbooth/cards.h"
+#include "recall.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define NO_SEED UINT64_MAX /* above what --seed takes */
+
 static const opt_usage usage = {
     .name = "recall",
     .operands = "[ID...]",
-    .summary = "the recall cards, proved by the engine",
-    .detail = "IDs (`tollbooth recall --list` names them) and --deck choose "
-              "among 24 cards: six of the walkthrough's recall, ten questions "
-              "and eight checklist items of its foundations. --prove computes "
-              "what a card claims, where that can be computed, and prints the "
-              "number.",
+    .summary = "questions and answers, proved by the engine",
+    .detail =
+        "Asks the cards on the terminal, in an order that --seed chooses: "
+        "Enter shows the answer, 1 to 4 say how well it was known, p computes "
+        "what the card claims. IDs (`tollbooth recall --list` names them) and "
+        "--deck choose among 24 cards: six of the walkthrough's recall, ten "
+        "questions and eight checklist items of its foundations.\n"
+        "With --progress only cards that are due are asked. again: due today; "
+        "hard: after as many days as the last time; good: twice as many; easy: "
+        "four times as many; at least 1 (easy 4), at most 365.",
     .example = "recall --prove recall-eps",
     .min = 0,
     .max = -1,
 };
-
-/** The cards that were asked for, by place in the table. */
-typedef struct choice {
-    size_t *cards, n;
-} choice;
 
 static int unknown_card(const char *id)
 {
@@ -161,29 +161,43 @@ static int print_object(tb_ctx *ctx, const choice *c, size_t *failed)
 /* --- command -----------------------------------------------------------------
  */
 
-typedef struct recall_options {
-    bool list, json, prove, check, ascii;
-    int deck;
-} recall_options;
-
 static int run(tb_ctx *ctx, const choice *c, const recall_options *o)
 {
     tb_terminal term = terminal_of(o->ascii);
     size_t failed = 0;
     int code = 0;
+    if (o->import)
+        return recall_import(ctx, o);
+    if (o->format)
+        return recall_export(ctx, c, o);
     if (o->json)
         code = print_object(ctx, c, &failed);
     else if (o->prove || o->check) {
         tb_status s = prove(ctx, c, &term, NULL, &failed);
         code = s == TB_OK ? finish(0) : die(ctx, s);
     } else
-        return list(ctx, c, &term);
+        return o->list ? list(ctx, c, &term) : quiz(ctx, c, o);
     return code == 0 && o->check && failed ? tb_status_exit(TB_CHECK) : code;
+}
+
+/* Words that have no meaning beside the others; 0 or an exit code. */
+static int check_options(const recall_options *o)
+{
+    if (o->out && !o->format)
+        return usage_error("recall", "got --out alone, wanted --export anki or "
+                                     "--export obsidian");
+    if (o->two_way && !o->format)
+        return usage_error("recall", "got --two-way alone, wanted --export "
+                                     "anki or --export obsidian");
+    if (o->import && o->progress)
+        return usage_error("recall", "got --import and --progress, wanted one "
+                                     "of them");
+    return 0;
 }
 
 int cmd_recall(tb_ctx *ctx, int argc, char **argv)
 {
-    recall_options o = {0};
+    recall_options o = {.seed = NO_SEED};
     choice c = {0};
     const opt opts[] = {
         {"deck", OPT_CHOICE, &o.deck, NULL, "cards of one deck (default all)",
@@ -193,9 +207,30 @@ int cmd_recall(tb_ctx *ctx, int argc, char **argv)
         {"prove", OPT_FLAG, &o.prove, NULL,
          "compute what each card claims, and print the number", 0, 0},
         {"check", OPT_FLAG, &o.check, NULL,
-         "the same; exit 1 if a number is not the one claimed", 0, 0},
+         "the same; exit 1 if a number is not the one claimed. With --import: "
+         "exit 1 if a card is not ours, or missing",
+         0, 0},
+        {"seed", OPT_SEED, &o.seed, "S",
+         "order of the questions (default: of the day)", 0, 0},
+        {"progress", OPT_TEXT, &o.progress, "FILE",
+         "when to ask which card again is kept here", 0, 0},
+        {"today", OPT_TEXT, &o.today, "DATE", "as if it were 2026-12-01", 0, 0},
+        {"export", OPT_CHOICE, &o.format, NULL,
+         "print the cards for another program", "none|anki|obsidian", 0},
+        {"out", OPT_TEXT, &o.out, "FILE",
+         "of --export: write there, in one step; an Obsidian file that is "
+         "there is not replaced",
+         0, 0},
+        {"two-way", OPT_FLAG, &o.two_way, NULL,
+         "of --export: answers ask for their questions, too", 0, 0},
+        {"import", OPT_TEXT, &o.import, "FILE",
+         "read cards of such a file and say which they are; with --export "
+         "write them",
+         0, 0},
         {"json", OPT_FLAG, &o.json, NULL,
-         "print one JSON object: the cards with their proofs", 0, 0},
+         "print one JSON object: the cards with their proofs, or what --import "
+         "read",
+         0, 0},
         {"ascii", OPT_FLAG, &o.ascii, NULL, "plain ASCII, formulas spelled out",
          0, 0},
         OPT_END,
@@ -203,7 +238,10 @@ int cmd_recall(tb_ctx *ctx, int argc, char **argv)
     opt_end end = opt_parse(&usage, opts, &argc, argv);
     if (end != OPT_GO)
         return end == OPT_DONE ? finish(0) : 2;
-    int code = choose(o.deck, argc, argv, &c);
+    o.has_seed = o.seed != NO_SEED;
+    int code = check_options(&o);
+    if (code == 0)
+        code = choose(o.deck, argc, argv, &c);
     if (code == 0)
         code = run(ctx, &c, &o);
     free(c.cards);

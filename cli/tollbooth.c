@@ -35,7 +35,7 @@ static const command commands[] = {
      true},
     {"bench", cmd_bench, "how fast this machine is, case by case", true},
     {"picture", cmd_picture, "a figure of the walkthrough, computed", false},
-    {"recall", cmd_recall, "the recall cards, proved by the engine", false},
+    {"recall", cmd_recall, "questions and answers, proved by the engine", false},
     {"blocks", cmd_blocks, "the blocks that are built in", false},
 };
 

@@ -63,6 +63,55 @@ tb_status tb_proof_term(tb_ctx *ctx, const char *label, const tb_proof *p,
 /** tb_card_json - one element of "cards" of `recall --json` (docs/json.md). */
 void tb_card_json(const tb_card *card, const tb_proof *proof, tb_json *j);
 
+/** tb_cards_shuffle - n places in an order that depends on `seed` alone. */
+void tb_cards_shuffle(uint64_t seed, size_t *cards, size_t n);
+
+/* --- files of other programs ---------------------------------------------- */
+
+typedef enum tb_notes_format {
+    TB_NOTES_ANKI,    /* text that Anki imports: columns and header lines */
+    TB_NOTES_OBSIDIAN /* Markdown for its spaced-repetition plugin */
+} tb_notes_format;
+extern const char *const tb_notes_names[2]; /* "anki" "obsidian" */
+
+/** A card as such a file has it; formulas stand between \( and \). */
+typedef struct tb_note {
+    const char *id;   /* Anki's guid, Obsidian's block id; "" without one */
+    const char *deck; /* last part of its tag; "" without one */
+    const char *question, *answer;
+    size_t line; /* of the file, from 1 */
+} tb_note;
+
+typedef struct tb_notes {
+    tb_notes_format format; /* it was read from */
+    bool two_way;           /* each question is asked by its answer, too */
+    size_t n;
+    tb_note *notes;
+    size_t schedules; /* lines in which Obsidian keeps when to ask: left out */
+} tb_notes;
+
+/** tb_notes_of_cards - the cards at n places; freed with tb_notes_free. */
+tb_status tb_notes_of_cards(tb_ctx *ctx, const size_t *cards, size_t n,
+                            tb_notes **out);
+
+/**
+ * tb_notes_read - a file of either kind; which of them is seen from its text.
+ * `name` stands for it in messages. Of a file that tb_notes_write wrote, all
+ * that it needs to write the same bytes again.
+ *
+ * Returns TB_ERR_INPUT with the line: columns that do not fit, a quote that
+ * does not end, two separators in one line, a formula that does not end, an id
+ * that was there before; a file without cards.
+ */
+tb_status tb_notes_read(tb_ctx *ctx, const char *name, const char *text,
+                        size_t n, tb_notes **out);
+void tb_notes_free(tb_ctx *ctx, tb_notes *notes); /* NULL is fine */
+
+/** tb_notes_write - two_way: "Basic (and reversed card)" in Anki, ":::" in
+ * Obsidian. TB_ERR_INPUT for a text that the format cannot hold. */
+tb_status tb_notes_write(tb_ctx *ctx, const tb_notes *notes,
+                         tb_notes_format format, bool two_way, tb_out *out);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

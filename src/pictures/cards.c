@@ -514,3 +514,14 @@ size_t tb_card_find(const char *id)
         i++;
     return i;
 }
+
+void tb_cards_shuffle(uint64_t seed, size_t *cards, size_t n)
+{
+    tb_rng r = tb_rng_make(seed, "cards");
+    for (size_t i = n; i > 1; i--) {
+        size_t k = (size_t)tb_rng_below(r, i, i);
+        size_t t = cards[i - 1];
+        cards[i - 1] = cards[k];
+        cards[k] = t;
+    }
+}

@@ -162,6 +162,9 @@ def json_picture(t):
 @test
 def json_recall(t):
     compare_with(t, "recall", [t.run("recall", "--json", rc=0).json()])
+    t.write("note.md", "a::b\n#flashcards/x\nc::d ^recall-eps\n")
+    compare_with(t, "recall --import", [
+        t.run("recall", "--import", "note.md", "--json", rc=0).json()])
 
 
 @test
