@@ -21,6 +21,7 @@ export OMP_WAIT_POLICY=passive # programs side by side share the cores
 # gcc 12's leak checker crashes on the thread-local data of libraries that were
 # opened while threads run (oneDNN, OpenBLAS): it need not look there
 export ASAN_OPTIONS=detect_leaks=1:intercept_tls_get_addr=0:${ASAN_OPTIONS:-}
+export LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0:${LSAN_OPTIONS:-}
 export TSAN_OPTIONS=halt_on_error=1:${TSAN_OPTIONS:-}
 
 # --- counting --------------------------------------------------------------

@@ -30,6 +30,8 @@ libjansson-dev         | build | header jansson.h
 zlib1g-dev             | check | header zlib.h
 libdnnl-dev            | speed | header dnnl.h
 libopenblas-openmp-dev | speed | file /usr/lib/*/openblas-openmp/libopenblas.so
+libcairo2              | check | file '/usr/lib/*/libcairo.so.2'
+fonts-dejavu-core      | check | file '/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf'
 python3                | check | cmd python3
 clang                  | check | cmd clang
 clang-format           | check | cmd clang-format

@@ -104,19 +104,19 @@ size_t tb_web_text_len(void)
 }
 
 /** tb_web_settings - sizes for the calls below; 0: the default. */
-static tb_settings settings = TB_SETTINGS_UNSET;
+static tb_settings sizes = TB_SETTINGS_UNSET;
 EXPORT(tb_web_settings)
 void tb_web_settings(size_t depth, size_t width, size_t heads, size_t tokens,
                      size_t vocab);
 void tb_web_settings(size_t depth, size_t width, size_t heads, size_t tokens,
                      size_t vocab)
 {
-    settings = (tb_settings)TB_SETTINGS_UNSET;
-    settings.depth = depth;
-    settings.width = width;
-    settings.heads = heads;
-    settings.context = tokens;
-    settings.vocab = vocab;
+    sizes = (tb_settings)TB_SETTINGS_UNSET;
+    sizes.depth = depth;
+    sizes.width = width;
+    sizes.heads = heads;
+    sizes.context = tokens;
+    sizes.vocab = vocab;
 }
 
 /** tb_web_explain - the object of `explain --json`. */
@@ -127,7 +127,7 @@ int tb_web_explain(const char *what, size_t n)
     if (s == TB_OK)
         s = tb_json_create(page.ctx, &page.json);
     if (s == TB_OK)
-        s = tb_explain_json(page.ctx, page.block, &settings, NULL, page.json,
+        s = tb_explain_json(page.ctx, page.block, &sizes, NULL, page.json,
                             NULL);
     return end(s);
 }
@@ -140,7 +140,7 @@ int tb_web_print(const char *what, size_t n, int format)
     if (s == TB_OK)
         s = tb_out_create(page.ctx, &page.out);
     if (s == TB_OK)
-        s = tb_explain_text(page.ctx, page.block, &settings,
+        s = tb_explain_text(page.ctx, page.block, &sizes,
                             (tb_explain_format)format, false, 80, false,
                             page.out);
     return end(s);
@@ -167,7 +167,7 @@ int tb_web_flow(const char *what, size_t n, uint32_t seed, int dtype,
                 int cotangent, int spectrum)
 {
     tb_flow *f = NULL;
-    tb_flow_spec spec = {.settings = settings,
+    tb_flow_spec spec = {.sizes = settings,
                          .seed = seed,
                          .dtype = dtype ? TB_F64 : TB_F32,
                          .cotangent = (tb_cotangent)cotangent,

@@ -16,6 +16,9 @@ SHRINK = $(if $(WASM_OPT),$(WASM_OPT) $(FEATURES:%=--enable-%) -Oz \
 	--low-memory-unused $@ -o $@)
 .DEFAULT_GOAL := all
 
+# Not on a page: what opens a library of the system.
+LEFT_OUT := %_avx2.c %_avx512.c %_neon.c src/pictures/cairo.c
+
 # Same flags as cmake/warnings.cmake; own headers in the place of the system's.
 # -Oz: a page waits for every byte. The kernels are worth some more: SIMD (in
 # every browser since 2023) and -Os, without which clang's vectoriser stays out
@@ -27,7 +30,7 @@ FLAGS = -std=c11 -Oz -nostdlibinc -isystem web/libc -Iinclude -Isrc \
 	-Wdouble-promotion -Wstrict-prototypes -Wmissing-prototypes -Wundef \
 	-Wvla -Wswitch-enum $(if $(CI),-Werror) -MMD -MP
 
-SOURCES := $(filter-out %_avx2.c %_avx512.c %_neon.c,$(wildcard $(ROOMS:%=src/%/*.c))) \
+SOURCES := $(filter-out $(LEFT_OUT),$(wildcard $(ROOMS:%=src/%/*.c))) \
 	web/exports.c web/wasm_platform.c
 OBJECTS := $(SOURCES:%.c=$(OUT)/%.o) $(OUT)/builtins.o
 # the kernels alone, for tests/web/test_kernels.mjs

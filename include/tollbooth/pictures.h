@@ -8,7 +8,7 @@
 #ifndef TOLLBOOTH_PICTURES_H
 #define TOLLBOOTH_PICTURES_H
 
-#include "tollbooth/base.h"
+#include "tollbooth/json.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -136,6 +136,29 @@ typedef struct tb_svg {
 /** tb_scene_svg - appends the picture. Standalone files carry their colours
  * and follow the reader's light or dark scheme. */
 tb_status tb_scene_svg(const tb_scene *s, const tb_svg *opt, tb_out *out);
+
+/** What a picture is printed on. NULL means all zero. */
+typedef struct tb_sheet {
+    tb_theme theme; /* auto: light */
+    double scale;   /* of the picture; 0 means 1 */
+    /* the size of the sheet, px of PNG or points of PDF: the picture is made as
+     * large as fits, `scale` aside. Both 0: as large as the picture */
+    double width, height;
+    bool turn; /* exchange the two where the picture then comes out larger */
+} tb_sheet;
+
+/** tb_scene_png, tb_scene_pdf - appends the bytes of a file (tb_out_len; there
+ * are zeros in it). One px is one pixel or 3/4 point. Drawn by cairo, which is
+ * opened now (the variable TB_CAIRO names another file than libcairo.so.2), in
+ * DejaVu Sans and DejaVu Sans Mono, or what the system has instead: the bytes
+ * depend on cairo and on the fonts. Not in a page's engine.
+ * TB_ERR_SYSTEM: there is no cairo. TB_ERR_ARG: a size it cannot have. */
+tb_status tb_scene_png(const tb_scene *s, const tb_sheet *sheet, tb_out *out);
+tb_status tb_scene_pdf(const tb_scene *s, const tb_sheet *sheet, tb_out *out);
+
+/** tb_scene_json - the items with their roles, places and texts, for tests and
+ * foreign renderers: the object of `picture --format scene` (docs/json.md). */
+void tb_scene_json(const tb_scene *s, tb_json *j, const char *key);
 
 /** tb_pictures_css - the variables and classes pages need for in_html SVG. */
 tb_status tb_pictures_css(tb_theme theme, tb_out *out);

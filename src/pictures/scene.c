@@ -295,6 +295,30 @@ void tb_scene_place(tb_scene *s, const tb_scene *part, const char *prefix,
             return;
 }
 
+/* --- for the back ends -------------------------------------------------- */
+
+size_t tb_dash_lengths(tb_dash dash, double line, double length[4])
+{
+    static const double pattern[][4] = {[TB_SOLID] = {0},
+                                        [TB_DASHED] = {5, 3.5},
+                                        [TB_DOTTED] = {1.4, 2.8},
+                                        [TB_DASH_DOT] = {6, 3, 1.4, 3}};
+    double unit = line < 1.5 ? 1.5 : line > 3 ? 3 : line;
+    size_t n = 0;
+    for (; n < 4 && pattern[dash][n] > 0; n++)
+        length[n] = pattern[dash][n] * unit * 0.75;
+    return n;
+}
+
+void tb_towards(const double *a, const double *b, double r, double out[2])
+{
+    double dx = b[0] - a[0], dy = b[1] - a[1];
+    double length = tb_sqrt(dx * dx + dy * dy);
+    double t = length > 0 ? tb_min2(r / length, 0.5) : 0;
+    out[0] = a[0] + dx * t;
+    out[1] = a[1] + dy * t;
+}
+
 /* --- measuring ---------------------------------------------------------- */
 
 tb_box tb_item_text_box(const tb_item *it)

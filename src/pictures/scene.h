@@ -56,6 +56,18 @@ typedef struct tb_box {
 tb_box tb_item_text_box(const tb_item *it);
 bool tb_box_meets(tb_box a, tb_box b);
 
+/* What the back ends share. */
+
+/** The lengths of a dashed stroke of this width, painted and not in turn;
+ * returns how many, 0 for a solid one. */
+size_t tb_dash_lengths(tb_dash dash, double line, double length[4]);
+/** The point at most r away from a towards b, not past the middle: where a
+ * rounded corner at a begins. */
+void tb_towards(const double *a, const double *b, double r, double out[2]);
+
+/** px that cairo takes for a text item; negative where there is no cairo. */
+double tb_cairo_text_width(const tb_scene *s, const tb_item *text);
+
 /** A sticky failure: kept only if it is the first. */
 void tb_scene_fail(tb_scene *s, tb_status status);
 

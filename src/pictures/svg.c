@@ -34,18 +34,15 @@ static void attr_text(tb_buf *b, const char *name, const char *prefix,
 
 static void dash_attr(tb_buf *b, tb_dash dash, double line)
 {
-    static const double pattern[][4] = {[TB_SOLID] = {0},
-                                        [TB_DASHED] = {5, 3.5},
-                                        [TB_DOTTED] = {1.4, 2.8},
-                                        [TB_DASH_DOT] = {6, 3, 1.4, 3}};
-    if (dash == TB_SOLID)
+    double length[4];
+    size_t n = tb_dash_lengths(dash, line, length);
+    if (n == 0)
         return;
-    double unit = line < 1.5 ? 1.5 : line > 3 ? 3 : line;
     tb_buf_puts(b, " stroke-dasharray=\"");
-    for (int i = 0; i < 4 && pattern[dash][i] > 0; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (i)
             tb_buf_putc(b, ' ');
-        tb_px(b, pattern[dash][i] * unit * 0.75);
+        tb_px(b, length[i]);
     }
     tb_buf_putc(b, '"');
 }
@@ -120,16 +117,6 @@ static void point(tb_buf *b, char command, double x, double y)
     tb_px(b, y);
 }
 
-/* The point at most r away from a towards b, not past the middle. */
-static void towards(const double *a, const double *b, double r, double out[2])
-{
-    double dx = b[0] - a[0], dy = b[1] - a[1];
-    double length = tb_sqrt(dx * dx + dy * dy);
-    double t = length > 0 ? tb_min2(r / length, 0.5) : 0;
-    out[0] = a[0] + dx * t;
-    out[1] = a[1] + dy * t;
-}
-
 static void put_path(const svg *g, const tb_item *it)
 {
     tb_buf *b = g->b;
@@ -140,8 +127,8 @@ static void put_path(const svg *g, const tb_item *it)
         const double *p = it->xy + 2 * i;
         if (r > 0 && i + 1 < it->n) {
             double from[2], to[2];
-            towards(p, p - 2, r, from);
-            towards(p, p + 2, r, to);
+            tb_towards(p, p - 2, r, from);
+            tb_towards(p, p + 2, r, to);
             point(b, 'L', from[0], from[1]);
             point(b, 'Q', p[0], p[1]);
             point(b, ' ', to[0], to[1]);
