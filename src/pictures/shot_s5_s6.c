@@ -329,7 +329,10 @@ const shot_row shot_s6 = {
     .input = {STACK_INPUTS("24"),
               OPEN,
               SHOW,
-              {"final", "norm after the last floor", TB_SHOT_SWITCH, "1", 0,
-               1}},
+              {.name = "final",
+               .label = "norm after the last floor",
+               .kind = TB_SHOT_SWITCH,
+               .own = "1",
+               .high = 1}},
     .build = build_s6,
 };
