@@ -3,6 +3,7 @@
  * labelled lines, an encoder and decoder on pairs of lines. */
 #include "progress.h"
 #include "train_layers.h"
+#include "train_log.h"
 #include "train_opts.h"
 #include "train_profile.h"
 
@@ -18,8 +19,10 @@ static const opt_usage usage = {
     .summary = "train a model on a text, labels or pairs of lines",
     .detail =
         "Results go to the folder --out: the weights (model.safetensors), the "
-        "state to resume from, config.json, the tokenizer and the block's "
-        "text; without --out nothing is saved. --resume continues it bit for "
+        "state to resume from, config.json, the tokenizer, the block's text "
+        "and "
+        "log.jsonl, which report reads; without --out nothing is saved. "
+        "--resume continues it bit for "
         "bit; BLOCK and the settings may then be left out. Ctrl-C saves and "
         "stops.\n"
         "A decoder learns the next token of --text. An encoder (--stack "
@@ -38,6 +41,7 @@ typedef struct printer {
     bool json, groups_shown;
     run_layers layers;
     run_profile profile;
+    run_log log;
     int failed; /* errno of the first line that could not be written */
     tb_ctx *ctx;
 } printer;
@@ -81,6 +85,15 @@ static void on_begin(void *user, const char *json)
     printer *p = user;
     if (p->json)
         line_out(p, json);
+    log_begin(p->ctx, &p->log, json);
+}
+
+/* To stdout if asked, and into the folder. */
+static void line_both(printer *p, const char *line)
+{
+    if (p->json)
+        line_out(p, line);
+    log_line(&p->log, line);
 }
 
 /* A step without targets has no loss and no gradient. */
@@ -113,8 +126,15 @@ static void step_json(printer *p, const tb_train_step *s)
     if (s->has_val)
         tb_json_number(j, "val_loss", s->val_loss);
     tb_json_end(j);
-    line_out(p, tb_json_text(j));
+    line_both(p, tb_json_text(j));
     tb_json_destroy(j);
+}
+
+static void on_saved(void *user, size_t step, const char *dir)
+{
+    (void)step;
+    (void)dir;
+    log_flush(&((printer *)user)->log);
 }
 
 /* What AdamW decays and what not, once: matrices by their role only. */
@@ -145,9 +165,9 @@ static void on_step(void *user, const tb_train_step *s)
 {
     printer *p = user;
     char text[STEP_TEXT];
-    if (p->json)
+    if (p->json || p->log.file)
         step_json(p, s);
-    else if (!p->groups_shown)
+    if (!p->json && !p->groups_shown)
         print_groups(s);
     p->groups_shown = p->groups_shown || s->ngroups;
     look_at_first(s);
@@ -177,7 +197,7 @@ static void done_json(printer *p, const tb_train_result *r, const char *out)
         tb_json_int(j, "last_good_step", (int64_t)r->good_step);
     }
     tb_json_end(j);
-    line_out(p, tb_json_text(j));
+    line_both(p, tb_json_text(j));
     tb_json_destroy(j);
 }
 
@@ -227,8 +247,12 @@ static int run(tb_ctx *ctx, const tb_block *b, const tb_train_spec *spec,
                printer *p)
 {
     tb_train_result r = {.val_loss = (double)NAN};
-    tb_train_observer obs = {
-        .begin = on_begin, .step = on_step, .user = p, .ended = on_ended};
+    tb_train_observer obs = {.begin = on_begin,
+                             .step = on_step,
+                             .saved = on_saved,
+                             .user = p,
+                             .ended = on_ended};
+    p->log.dir = spec->out;
     if (p->profile.wanted)
         obs.profiled = on_profiled;
     progress_begin(&p->bar, "train", false);
@@ -238,8 +262,9 @@ static int run(tb_ctx *ctx, const tb_block *b, const tb_train_spec *spec,
     p->profile.there = p->profile.there && s == TB_OK && !p->failed;
     if (s == TB_OK)
         s = profile_measure(ctx, &p->profile);
-    if (ended && p->json && !p->failed)
+    if (ended && (p->json || p->log.file) && !p->failed)
         done_json(p, &r, spec->out);
+    log_end(&p->log);
     if (ended && !p->json && !p->failed)
         largest_text(p);
     if (p->failed) {

@@ -66,6 +66,8 @@ tb_status tb_dir_make(tb_ctx *ctx, const char *path);
  *                       atomically: the weights under their own names, the
  *                       moments as "adam.m/NAME" and "adam.v/NAME"; metadata:
  *                       step, seed, hashes of corpus, settings and block
+ *   log.jsonl           of the program only: the lines of train --json, on disk
+ *                       after every checkpoint; nothing reads it but report
  *   model.safetensors   the weights of the same step for everybody else,
  *                       written after state.safetensors
  *
@@ -78,6 +80,7 @@ tb_status tb_dir_make(tb_ctx *ctx, const char *path);
 #define TB_DIR_CONFIG    "config.json"
 #define TB_DIR_BLOCK     "block.txt"
 #define TB_DIR_TOKENIZER "tokenizer.json"
+#define TB_DIR_LOG       "log.jsonl"
 
 /** tb_path_join - "dir/name" into a new NUL-terminated out->data. */
 tb_status tb_path_join(tb_ctx *ctx, const char *dir, const char *name,

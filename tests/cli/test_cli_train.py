@@ -22,6 +22,7 @@ TINY = ("--width", "16", "--heads", "2", "--depth", "2", "--context", "16",
         "--batch", "4", "--warmup", "5")
 FILES = ("block.txt", "config.json", "model.safetensors", "state.safetensors",
          "tokenizer.json")
+ALL = (*FILES, "log.jsonl")  # which holds speeds, so no two are alike
 
 
 def book(t, words=600):
@@ -65,9 +66,11 @@ def train_lines(t):
     t.ok(steps[-1]["loss"] < steps[0]["loss"])
     t.eq((done["done"], done["steps"], done["out"]), (True, 20, "run"))
     t.eq(done["val_loss"], steps[-1]["val_loss"])
-    t.eq(sorted(os.listdir(t.path("run"))), sorted(FILES))
+    t.eq(sorted(os.listdir(t.path("run"))), sorted(ALL))
     with open(t.path("run", "config.json")) as f:
         t.eq(json.load(f)["steps"], 20)
+    with open(t.path("run", "log.jsonl"), encoding="utf-8") as f:
+        t.eq(f.read(), r.out, "the folder keeps the lines")
     text = train(t, "pre-ln", "--text", "book.txt", *TINY, "--steps", "20")
     t.has(text.out, "20 updates", "validation", "nats per token")
     t.ok("saved in" not in text.out)
@@ -163,7 +166,7 @@ def train_C122_killed(t):
         return same_run(t, "cut2", "whole")
     train(t, "--out", "cut", "--resume", "--exact")
     same_run(t, "cut", "whole")
-    t.eq(sorted(os.listdir(t.path("cut"))), sorted(FILES), "nothing left over")
+    t.eq(sorted(os.listdir(t.path("cut"))), sorted(ALL), "nothing left over")
 
 
 @test
@@ -372,7 +375,7 @@ def train_C124_disk_full(t):
     r = t.run("train", "--out", "run", "--resume", preexec=small_files(20000), rc=5)
     t.has(r.err, "run/", "File too large")
     t.eq(digest(t, "run"), before)
-    t.eq(sorted(os.listdir(t.path("run"))), sorted(FILES), "nothing left over")
+    t.eq(sorted(os.listdir(t.path("run"))), sorted(ALL), "nothing left over")
     t.run("score", "run", "--text", "book.txt", rc=0)
     r = t.run("train", *line[:3], "--out", "full", *TINY, "--steps", "3",
               preexec=small_files(20000), rc=5)
@@ -381,6 +384,33 @@ def train_C124_disk_full(t):
               preexec=small_files(20000), rc=5)
     t.has(r.err, "l.npy")
     t.ok(not os.path.exists(t.path("l.npy")))
+
+
+def logged(t, name):
+    with open(t.path(name, "log.jsonl"), encoding="utf-8") as f:
+        return [json.loads(line) for line in f]
+
+
+@test
+def train_log_of_a_resumed_run(t):
+    """Lines after the last checkpoint are not kept twice, nor is an end."""
+    book(t)
+    p = t.start("train", "pre-ln", "--text", "book.txt", "--out", "run", *TINY,
+                "--steps", "200", "--save-every", "50", "--json", stdout=-1,
+                stderr=-3)
+    for _ in range(60):
+        p.stdout.readline()
+    p.send_signal(signal.SIGKILL)
+    p.communicate()
+    t.run("train", "--out", "run", "--resume", rc=0)
+    lines = logged(t, "run")
+    t.eq([x.get("step") for x in lines], [None, *range(1, 201), None])
+    t.eq((lines[0]["command"], lines[-1]["done"]), ("train", True))
+    t.run("train", "--out", "run", "--resume", rc=0)
+    t.eq([x.get("step") for x in logged(t, "run")], [None, *range(1, 201), None])
+    os.remove(t.path("run", "log.jsonl"))
+    t.run("train", "--out", "run", "--resume", rc=0)
+    t.eq([x.get("step") for x in logged(t, "run")], [None, None])
 
 
 @test

@@ -64,7 +64,7 @@ TB_TEST(tokens)
     TB_NEAR(T, high, 25, 1e-14);
     tb_flow_tokens(T->ctx, k, TOKENS, D, 1, x, &low, &high);
     TB_CHECK(T, low == 3 && high == 15);
-    x[2 * D + 2] = NAN;
+    x[2 * D + 2] = (double)NAN;
     tb_flow_tokens(T->ctx, k, TOKENS, D, 1, x, &low, &high);
     TB_CHECK(T, low != low && high != high);
 }
