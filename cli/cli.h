@@ -47,6 +47,9 @@ int finish(int code);
 /** print_json - the finished object and a newline. */
 int print_json(tb_ctx *ctx, tb_json *j, int code);
 
+/** command_line - "tollbooth flow 'x = F(x)'"; NULL: no memory; free it. */
+char *command_line(int argc, char **argv);
+
 /** terminal_of - columns of the terminal on stdout (COLUMNS wins), 80 where
  * there is none. */
 tb_terminal terminal_of(bool ascii);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tollbooth compare: blocks on the same data, seeds and budget. */
 #include "compare.h"
-#include "flow_print.h"
 #include "progress.h"
 
 #include <errno.h>
@@ -74,6 +73,12 @@ static void on_step(void *user, const tb_train_step *s)
     bool kept = push(&w->run->train, (double)s->step, s->loss);
     if (s->has_val)
         kept = push(&w->run->val, (double)s->step, s->val_loss) && kept;
+    if (s->targets && s->weight_norm > 0) {
+        kept = push(&w->run->grad, (double)s->step, s->grad_norm) && kept;
+        kept = push(&w->run->update, (double)s->step,
+                    s->update_norm / s->weight_norm) &&
+               kept;
+    }
     w->forgot |= !kept;
     step_text(s, text);
     progress_show(&w->bar, s->step, s->steps, s->seconds_left, text);
@@ -263,6 +268,10 @@ static void release(comparison *c)
         free(r->train.loss);
         free(r->val.step);
         free(r->val.loss);
+        free(r->grad.step);
+        free(r->grad.loss);
+        free(r->update.step);
+        free(r->update.loss);
         layers_free(&r->layers);
     }
     for (size_t i = 0; i < c->nflows && c->flows; i++)
@@ -314,7 +323,7 @@ static int print_table(const comparison *c, const compare_options *o)
     tb_out *out;
     if (tb_out_create(c->ctx, &out) != TB_OK)
         return die(c->ctx, TB_ERR_MEMORY);
-    tb_status s = compare_table(c, &term, out, NULL);
+    tb_status s = compare_table(c, &term, out);
     if (s == TB_OK)
         printf("%s\nlane and total: gradient at the first sublayer's output "
                "over that at the top, at init.\nreport: %s\n",
@@ -354,22 +363,6 @@ static int compare(comparison *c, const compare_options *o)
     return code;
 }
 
-/* The command line, for the report's header. */
-static char *join(int argc, char **argv)
-{
-    size_t n = sizeof "tollbooth";
-    for (int i = 0; i < argc; i++)
-        n += strlen(argv[i]) + 3;
-    char *text = malloc(n), *at = text;
-    if (!text)
-        return NULL;
-    at += sprintf(at, "tollbooth");
-    for (int i = 0; i < argc; i++)
-        at +=
-            sprintf(at, strpbrk(argv[i], " ;()'*") ? " '%s'" : " %s", argv[i]);
-    return text;
-}
-
 static void compare_defaults(comparison *c)
 {
     tb_settings *s = &c->spec.settings;
@@ -389,7 +382,7 @@ int cmd_compare(tb_ctx *ctx, int argc, char **argv)
                          .schedule = -1,
                          .dtype = -1};
     static const size_t default_depths[] = {12, 24};
-    char *command = join(argc, argv);
+    char *command = command_line(argc, argv);
     const opt opts[] = {
         {"text", OPT_TEXT, &c.spec.text, "FILE", "plain or gzip", 0, 0},
         {"depth", OPT_SIZES, &o.depths, "N,N,...",

@@ -2,6 +2,7 @@
 /* tollbooth flow: what the gradient is at every sublayer boundary. */
 #include "cli.h"
 #include "flow_print.h"
+#include "report_parts.h"
 #include "tollbooth/train.h"
 
 #include <math.h>
@@ -28,7 +29,7 @@ typedef struct flow_options {
     opt_sizes depths;
     opt_many thresholds;
     tb_threshold limits[64];
-    const char *text, *svg;
+    const char *text, *svg, *report, *command;
     bool json, exact, ascii, check, table;
     int attention, mask, cotangent, dtype; /* mask -1: by the stack */
     size_t tokens;
@@ -152,11 +153,22 @@ static bool is_folder(const char *what)
     return tb_file_exists(path);
 }
 
-static int print_objects(tb_ctx *ctx, tb_flow *const *runs, size_t n, int code)
+static void print_heading(const tb_flow *f)
+{
+    printf("\n%s, %zu", f->block, f->depth);
+    if (f->nstacks > 1)
+        printf(" + %zu", f->stacks[1].depth);
+    printf(" blocks\n");
+}
+
+static tb_status json_of(tb_ctx *ctx, tb_flow *const *runs, size_t n,
+                         tb_json **out)
 {
     tb_json *j;
-    if (tb_json_create(ctx, &j) != TB_OK)
-        return die(ctx, TB_ERR_MEMORY);
+    tb_status s = tb_json_create(ctx, &j);
+    *out = j;
+    if (s != TB_OK)
+        return s;
     tb_json_object(j, NULL);
     tb_json_string(j, "tollbooth", TB_VERSION);
     tb_json_array(j, "runs");
@@ -164,15 +176,40 @@ static int print_objects(tb_ctx *ctx, tb_flow *const *runs, size_t n, int code)
         tb_flow_json(runs[i], j, NULL);
     tb_json_end(j);
     tb_json_end(j);
+    return TB_OK;
+}
+
+static int print_objects(tb_ctx *ctx, tb_flow *const *runs, size_t n, int code)
+{
+    tb_json *j;
+    if (json_of(ctx, runs, n, &j) != TB_OK)
+        return die(ctx, TB_ERR_MEMORY);
     return print_json(ctx, j, code);
 }
 
-static void print_heading(const tb_flow *f)
+static report_flow *labelled(pool *p, tb_flow *const *runs, size_t n)
 {
-    printf("\n%s, %zu", f->block, f->depth);
-    if (f->nstacks > 1)
-        printf(" + %zu", f->stacks[1].depth);
-    printf(" blocks\n");
+    report_flow *flows = pool_get(p, n, sizeof *flows);
+    for (size_t i = 0; flows && i < n; i++)
+        flows[i] = (report_flow){report_flow_label(p, runs[i]), runs[i]};
+    return flows;
+}
+
+/* The figure of all runs: as text, or as a scene. */
+static tb_status draw(tb_ctx *ctx, tb_flow *const *runs, size_t n,
+                      const tb_terminal *term, tb_out *out, tb_scene **scene)
+{
+    pool p = {0};
+    report_flow *flows = labelled(&p, runs, n);
+    tb_flow_figure f = {0};
+    if (flows)
+        f = report_flow_figure(&p, flows, n);
+    tb_status s = pool_status(&p);
+    if (s == TB_OK)
+        s = scene ? tb_flow_scene(ctx, &f, scene)
+                  : tb_flow_term(ctx, &f, term, out);
+    pool_free(&p);
+    return s;
 }
 
 static int print_figures(tb_ctx *ctx, const flow_options *o,
@@ -182,7 +219,7 @@ static int print_figures(tb_ctx *ctx, const flow_options *o,
     tb_out *out;
     if (tb_out_create(ctx, &out) != TB_OK)
         return die(ctx, TB_ERR_MEMORY);
-    tb_status s = flow_figure_term(ctx, runs, n, &term, out);
+    tb_status s = draw(ctx, runs, n, &term, out, NULL);
     if (s == TB_OK) {
         put_clean(stdout, tb_out_str(out));
         tb_out_reset(out);
@@ -209,19 +246,99 @@ static tb_status write_svg(tb_ctx *ctx, const flow_options *o,
                            tb_flow *const *runs, size_t n)
 {
     tb_scene *scene = NULL;
-    tb_out *table = NULL, *svg = NULL;
-    tb_status s = tb_out_create(ctx, &table);
+    tb_out *svg = NULL;
+    tb_status s = tb_out_create(ctx, &svg);
     if (s == TB_OK)
-        s = tb_out_create(ctx, &svg);
-    if (s == TB_OK)
-        s = flow_figure_scene(ctx, runs, n, &scene, table);
+        s = draw(ctx, runs, n, NULL, NULL, &scene);
     if (s == TB_OK)
         s = tb_scene_svg(scene, NULL, svg);
     if (s == TB_OK)
         s = tb_file_write_atomic(ctx, o->svg, tb_out_str(svg), tb_out_len(svg));
     tb_scene_destroy(scene);
-    tb_out_destroy(table);
     tb_out_destroy(svg);
+    return s;
+}
+
+/* --- the page ----------------------------------------------------------------
+ */
+
+static tb_status block_part(tb_ctx *ctx, const flow_options *o, pool *p,
+                            const char *what, report_block *out)
+{
+    tb_block *b = NULL;
+    tb_lm *lm = NULL;
+    bool folder = is_folder(what);
+    tb_status s =
+        folder ? tb_lm_open(ctx, what, &lm) : tb_block_load(ctx, what, &b);
+    tb_settings sizes = lm ? *tb_lm_settings(lm) : o->spec.settings;
+    if (!folder && o->depths.count)
+        sizes.depth = o->depths.items[0];
+    if (s == TB_OK)
+        s = report_block_of(ctx, p, lm ? tb_lm_block(lm) : b, what, &sizes,
+                            NULL, out);
+    if (b)
+        tb_block_destroy(ctx, b);
+    tb_lm_close(lm);
+    return s;
+}
+
+static void setting(tb_report_setting *rows, size_t *n, const char *name,
+                    const char *value)
+{
+    if (value)
+        rows[(*n)++] = (tb_report_setting){name, value};
+}
+
+static tb_report_setting *settings_of(pool *p, const flow_options *o, size_t *n)
+{
+    static const char *const sent[] = {
+        "the gradient of the mean loss", "independent normal numbers",
+        "one normal vector, the same for every token"};
+    static const char *const masks[] = {"causal", "none"};
+    enum { MOST = 8 };
+    tb_report_setting *rows = pool_get(p, MOST, sizeof *rows);
+    *n = 0;
+    if (!rows)
+        return NULL;
+    setting(rows, n, "sent back from the top", sent[o->cotangent]);
+    setting(rows, n, "tokens", o->text ? o->text : "random");
+    setting(rows, n, "norm", o->spec.settings.norm);
+    setting(rows, n, "init", o->spec.settings.init);
+    setting(rows, n, "attention",
+            o->attention ? "uniform: queries and keys start at 0" : NULL);
+    setting(rows, n, "mask", o->mask >= 0 ? masks[o->mask] : NULL);
+    setting(rows, n, "matrix products", o->exact ? "our own only" : NULL);
+    return rows;
+}
+
+static tb_status write_report(tb_ctx *ctx, const flow_options *o, int argc,
+                              char **argv, tb_flow *const *runs, size_t n)
+{
+    pool p = {0};
+    tb_json *j = NULL;
+    report_block *blocks = pool_get(&p, (size_t)argc, sizeof *blocks);
+    report r = {.title = "Gradient flow",
+                .lead = "What is left of a signal that is sent back from the "
+                        "top, at every sublayer.",
+                .command = o->command,
+                .blocks = blocks,
+                .nblocks = (size_t)argc,
+                .flows = labelled(&p, runs, n),
+                .nflows = n};
+    r.settings = settings_of(&p, o, &r.nsettings);
+    tb_status s = pool_status(&p);
+    for (int i = 0; i < argc && s == TB_OK; i++)
+        s = block_part(ctx, o, &p, argv[i], &blocks[i]);
+    if (s == TB_OK) {
+        r.runs = report_flow_table(&p, r.flows, n);
+        s = json_of(ctx, runs, n, &j);
+    }
+    if (s == TB_OK)
+        s = (r.json = tb_json_text(j)) ? pool_status(&p) : TB_ERR_MEMORY;
+    if (s == TB_OK)
+        s = report_page(ctx, &r, o->report);
+    tb_json_destroy(j);
+    pool_free(&p);
     return s;
 }
 
@@ -294,6 +411,8 @@ static int measure_all(tb_ctx *ctx, flow_options *o, int argc, char **argv)
     }
     if (s == TB_OK && o->svg)
         s = write_svg(ctx, o, runs, n);
+    if (s == TB_OK && o->report)
+        s = write_report(ctx, o, argc, argv, runs, n);
     int code = s == TB_OK ? exit_code(o, runs, n) : 0;
     code = s == TB_ERR_INPUT && !*tb_error(ctx) ? tb_status_exit(s) /* said */
            : s != TB_OK                         ? die(ctx, s)
@@ -346,12 +465,18 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv)
          0, 0},
         {"ascii", OPT_FLAG, &o.ascii, NULL, "plain ASCII drawing", 0, 0},
         {"svg", OPT_TEXT, &o.svg, "FILE", "write the figure there too", 0, 0},
+        {"report", OPT_TEXT, &o.report, "FILE",
+         "write a page with every plot there too", 0, 0},
         {"json", OPT_FLAG, &o.json, NULL, "print one JSON object", 0, 0},
         OPT_END,
     };
+    char *command = command_line(argc, argv);
+    o.command = command ? command : "tollbooth flow";
     opt_end end = opt_parse(&usage, opts, &argc, argv);
-    if (end != OPT_GO)
+    if (end != OPT_GO) {
+        free(command);
         return end == OPT_DONE ? finish(0) : 2;
+    }
     int code = read_thresholds(&o);
     if (code == 0)
         code = check_sizes(&o, argc, argv);
@@ -364,5 +489,6 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv)
         code = measure_all(ctx, &o, argc, argv);
     for (size_t i = 0; i < o.thresholds.count; i++)
         free((void *)(uintptr_t)o.limits[i].code);
+    free(command);
     return code;
 }

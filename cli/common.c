@@ -96,6 +96,21 @@ int print_json(tb_ctx *ctx, tb_json *j, int code)
     return finish(code);
 }
 
+char *command_line(int argc, char **argv)
+{
+    size_t n = sizeof "tollbooth";
+    for (int i = 0; i < argc; i++)
+        n += strlen(argv[i]) + 3;
+    char *text = malloc(n), *at = text;
+    if (!text)
+        return NULL;
+    at += sprintf(at, "tollbooth");
+    for (int i = 0; i < argc; i++)
+        at +=
+            sprintf(at, strpbrk(argv[i], " ;()'*") ? " '%s'" : " %s", argv[i]);
+    return text;
+}
+
 tb_terminal terminal_of(bool ascii)
 {
     tb_terminal t = {80, ascii};

@@ -21,7 +21,7 @@ typedef struct compare_run {
     tb_train_result result;
     bool diverged;
     run_layers layers;
-    curve_points train, val;
+    curve_points train, val, grad, update; /* update: |change| / |weights| */
     const tb_flow *flow; /* at init, shared by the warm-ups and seeds */
 } compare_run;
 
@@ -42,7 +42,7 @@ typedef struct comparison {
 
 /** compare_table - one line per run. */
 tb_status compare_table(const comparison *c, const tb_terminal *term,
-                        tb_out *out, tb_out *html);
+                        tb_out *out);
 /** compare_json - the object of --json. */
 void compare_json(const comparison *c, tb_json *j);
 /** compare_report - one self-contained HTML file at `path`. */

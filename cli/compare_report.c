@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What compare prints and writes: the table, the JSON object, the report. */
 #include "compare.h"
-#include "flow_print.h"
-#include "tollbooth/checkpoint.h"
-#include "tollbooth/explain.h"
+#include "report_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,33 +44,6 @@ static void fill_row(const compare_run *r, char (*c)[CELL])
     tb_show_number(r->result.val_loss, c[7]);
     ending(r, c[8]);
     tb_show_number(r->result.tokens_per_s, c[9]);
-}
-
-tb_status compare_table(const comparison *c, const tb_terminal *term,
-                        tb_out *out, tb_out *html)
-{
-    char(*text)[CELL] = calloc(c->nruns * COLS, sizeof *text);
-    const char **cells = calloc(c->nruns * COLS, sizeof *cells);
-    tb_status s = text && cells ? TB_OK : TB_ERR_MEMORY;
-    for (size_t i = 0; i < c->nruns && s == TB_OK; i++)
-        fill_row(&c->runs[i], text + i * COLS);
-    for (size_t i = 0; i < c->nruns * COLS && s == TB_OK; i++)
-        cells[i] = text[i];
-    tb_table t = {
-        .caption = html
-                       ? "One line per run. lane and total: gradient at the "
-                         "first sublayer's output over that at the top, at init"
-                       : NULL,
-        .columns = columns,
-        .n_columns = COLS,
-        .cells = cells,
-        .n_rows = c->nruns};
-    if (s == TB_OK)
-        s = html ? tb_table_html(c->ctx, &t, html)
-                 : tb_table_term(c->ctx, &t, term, out);
-    free(text);
-    free(cells);
-    return s;
 }
 
 /* --- JSON --------------------------------------------------------------------
@@ -118,6 +89,8 @@ static void run_json(const comparison *c, const compare_run *r, tb_json *j)
     tb_json_number(j, "tokens_per_s", r->result.tokens_per_s);
     curve_json(j, "loss_curve", &r->train);
     curve_json(j, "val_curve", &r->val);
+    curve_json(j, "grad_curve", &r->grad);
+    curve_json(j, "update_curve", &r->update);
     tb_flow_json(r->flow, j, "flow");
     tb_json_end(j);
 }
@@ -137,30 +110,6 @@ void compare_json(const comparison *c, tb_json *j)
 /* --- report ------------------------------------------------------------------
  */
 
-static tb_status flow_figures(const comparison *c, tb_report *r)
-{
-    tb_status s = TB_OK;
-    for (size_t d = 0; d < c->ndepths && s == TB_OK; d++) {
-        tb_scene *scene = NULL;
-        tb_out *table;
-        char caption[200];
-        s = tb_out_create(c->ctx, &table);
-        if (s != TB_OK)
-            return s;
-        s = flow_figure_scene(c->ctx, c->flows + d * c->nblocks, c->nblocks,
-                              &scene, table);
-        snprintf(caption, sizeof caption,
-                 "%zu blocks at their initial values: the lane alone (every "
-                 "branch cut) and the total gradient, relative to the top.",
-                 c->depths[d]);
-        if (s == TB_OK)
-            tb_report_figure(r, scene, caption, tb_out_str(table));
-        tb_scene_destroy(scene);
-        tb_out_destroy(table);
-    }
-    return s;
-}
-
 /* Do the runs of a depth differ by their warm-up? */
 static bool warmups_differ(const comparison *c)
 {
@@ -170,252 +119,154 @@ static bool warmups_differ(const comparison *c)
     return false;
 }
 
-static void loss_curve(const compare_run *r, bool say_warmup, char *label,
-                       size_t cap, tb_loss_curve *out)
+static const char *label_of(const comparison *c, const compare_run *r, pool *p)
 {
-    if (!say_warmup)
-        snprintf(label, cap, "%.60s", r->name);
-    else if (r->warmup)
-        snprintf(label, cap, "%.40s, warm-up %zu", r->name, r->warmup);
-    else
-        snprintf(label, cap, "%.40s, no warm-up", r->name);
-    *out = (tb_loss_curve){.label = label,
-                           .step = r->train.step,
-                           .loss = r->train.loss,
-                           .n = r->train.n,
-                           .val_step = r->val.step,
-                           .val_loss = r->val.loss,
-                           .val_n = r->val.n,
-                           .diverged = r->diverged,
-                           .diverged_at = (double)r->result.bad_step};
+    if (!warmups_differ(c))
+        return pool_text(p, "%.60s", r->name);
+    if (r->warmup)
+        return pool_text(p, "%.40s, warm-up %zu", r->name, r->warmup);
+    return pool_text(p, "%.40s, no warm-up", r->name);
 }
 
-/* One figure per depth, first seed: more lines than that cannot be read. */
-static tb_status loss_figure(const comparison *c, tb_report *r, size_t depth)
+static report_curve curve_of(const curve_points *c)
 {
-    tb_loss_curve *curves = calloc(c->nruns, sizeof *curves);
-    char(*labels)[80] = calloc(c->nruns, sizeof *labels);
-    size_t n = 0;
-    tb_scene *scene = NULL;
-    tb_out *table = NULL;
-    char title[80];
-    tb_status s =
-        curves && labels ? tb_out_create(c->ctx, &table) : TB_ERR_MEMORY;
-    for (size_t i = 0; i < c->nruns && s == TB_OK; i++)
-        if (c->runs[i].depth == depth && c->runs[i].seed == c->runs[0].seed) {
-            loss_curve(&c->runs[i], warmups_differ(c), labels[n],
-                       sizeof labels[n], &curves[n]);
-            n++;
-        }
-    snprintf(title, sizeof title, "Loss by update, %zu blocks", depth);
-    tb_loss_figure f = {.title = title, .runs = curves, .count = n};
-    if (s == TB_OK)
-        s = tb_loss_scene(c->ctx, &f, &scene);
-    if (s == TB_OK)
-        s = tb_loss_table_html(c->ctx, &f, table);
-    if (s == TB_OK)
-        tb_report_figure(r, scene,
-                         "Training loss per update and validation loss, nats "
-                         "per token; a cross marks where a run diverged.",
-                         tb_out_str(table));
-    tb_scene_destroy(scene);
-    tb_out_destroy(table);
-    free(curves);
-    free(labels);
-    return s;
+    return (report_curve){c->step, c->loss, c->n};
 }
 
-static void number_text(char out[CELL], double v)
+/* Of several seeds the first is drawn: more lines cannot be read. */
+static report_training *trainings(const comparison *c, pool *p)
 {
-    snprintf(out, CELL, "%g", v);
+    report_training *all = pool_get(p, c->nruns, sizeof *all);
+    for (size_t i = 0; all && i < c->nruns; i++) {
+        const compare_run *r = &c->runs[i];
+        all[i] = (report_training){.label = label_of(c, r, p),
+                                   .depth = r->depth,
+                                   .loss = curve_of(&r->train),
+                                   .val = curve_of(&r->val),
+                                   .grad = curve_of(&r->grad),
+                                   .update = curve_of(&r->update),
+                                   .diverged = r->diverged,
+                                   .diverged_at = (double)r->result.bad_step,
+                                   .ending = &r->layers,
+                                   .shown = r->seed == c->runs[0].seed};
+        report_judge(p, &all[i], r->result.bad_where, 0);
+    }
+    return all;
 }
 
-static void settings(const comparison *c, tb_report *r)
+static report_flow *flows(const comparison *c, pool *p)
+{
+    report_flow *all = pool_get(p, c->nflows, sizeof *all);
+    for (size_t i = 0; all && i < c->nflows; i++)
+        all[i] = (report_flow){report_flow_label(p, c->flows[i]), c->flows[i]};
+    return all;
+}
+
+static tb_report_setting *settings(const comparison *c, pool *p, size_t *n)
 {
     const tb_train_spec *t = &c->spec;
-    char v[8][CELL];
-    number_text(v[0], (double)t->settings.width);
-    number_text(v[1], (double)t->settings.heads);
-    number_text(v[2], (double)t->settings.context);
-    number_text(v[3], (double)t->batch);
-    number_text(v[4], (double)c->runs[0].steps);
-    number_text(v[5], t->lr < 0 ? 1e-3 : t->lr);
+    bool schedule = t->schedule != TB_SCHEDULE_UNSET;
     const tb_report_setting rows[] = {
         {"text", t->text},
         {"tokenizer", t->tokenizer ? t->tokenizer : "char"},
-        {"width", v[0]},
-        {"heads", v[1]},
-        {"context", v[2]},
-        {"batch", v[3]},
-        {"updates", v[4]},
-        {"peak learning rate", v[5]},
+        {"width", pool_text(p, "%zu", t->settings.width)},
+        {"heads", pool_text(p, "%zu", t->settings.heads)},
+        {"context", pool_text(p, "%zu", t->settings.context)},
+        {"batch", pool_text(p, "%zu", t->batch)},
+        {"updates", pool_text(p, "%zu", c->runs[0].steps)},
+        {"peak learning rate", pool_text(p, "%g", t->lr < 0 ? 1e-3 : t->lr)},
         {"schedule",
-         tb_schedule_name(t->schedule == TB_SCHEDULE_UNSET ? TB_SCHEDULE_COSINE
-                                                           : t->schedule)},
+         tb_schedule_name(schedule ? t->schedule : TB_SCHEDULE_COSINE)},
         {"products with weights", t->dtype == TB_BF16 ? "bf16" : "f32"},
     };
-    tb_report_settings(r, rows, sizeof rows / sizeof rows[0]);
+    *n = sizeof rows / sizeof rows[0];
+    tb_report_setting *out = pool_get(p, *n, sizeof *out);
+    if (out)
+        memcpy(out, rows, sizeof rows);
+    return out;
 }
 
-static tb_status verdicts(const comparison *c, tb_report *r)
+static tb_table *runs_table(const comparison *c, pool *p)
 {
-    size_t n = 0, most = 0;
-    for (size_t i = 0; i < c->nflows; i++)
-        most += c->flows[i]->nverdicts;
-    tb_report_verdict *v = calloc(most + 1, sizeof *v);
-    char(*text)[240] = calloc(most + 1, sizeof *text);
-    if (!v || !text) {
-        free(v);
-        free(text);
-        return TB_ERR_MEMORY;
-    }
-    for (size_t i = 0; i < c->nflows; i++)
-        for (size_t k = 0; k < c->flows[i]->nverdicts; k++) {
-            const tb_verdict *x = &c->flows[i]->verdicts[k];
-            char value[TB_SHOW_CHARS], limit[TB_SHOW_CHARS];
-            if (x->level == TB_OK_)
-                continue;
-            snprintf(text[n], sizeof text[n],
-                     "%.60s, %zu blocks: %s, limit "
-                     "%s, %s",
-                     c->flows[i]->block, c->flows[i]->depth,
-                     tb_show_number(x->value, value),
-                     tb_show_number(x->threshold, limit), x->source);
-            v[n] = (tb_report_verdict){x->code, tb_level_name(x->level),
-                                       x->sentence, text[n], x->where};
-            n++;
-        }
-    if (n)
-        tb_report_verdicts(r, v, n);
-    else
-        tb_report_paragraph(r, "No verdict beyond OK at init.");
-    free(v);
-    free(text);
-    return TB_OK;
+    char(*text)[CELL] = pool_get(p, c->nruns * COLS, sizeof *text);
+    tb_table *t = pool_get(p, 1, sizeof *t);
+    const char **cells = pool_get(p, c->nruns * COLS, sizeof *cells);
+    if (!text || !t || !cells)
+        return NULL;
+    for (size_t i = 0; i < c->nruns; i++)
+        fill_row(&c->runs[i], text + i * COLS);
+    for (size_t i = 0; i < c->nruns * COLS; i++)
+        cells[i] = text[i];
+    *t = (tb_table){.caption = "One line per run. lane and total: gradient at "
+                               "the first sublayer's output over that at the "
+                               "top, at init",
+                    .columns = columns,
+                    .n_columns = COLS,
+                    .cells = cells,
+                    .n_rows = c->nruns};
+    return t;
 }
 
-static tb_status equations(const comparison *c, tb_report *r)
+tb_status compare_table(const comparison *c, const tb_terminal *term,
+                        tb_out *out)
 {
-    tb_status s = TB_OK;
-    for (size_t i = 0; i < c->nblocks && s == TB_OK; i++) {
-        tb_out *math;
-        char *text = NULL;
-        s = tb_out_create(c->ctx, &math);
-        if (s != TB_OK)
-            return s;
-        s = tb_block_text(c->ctx, c->blocks[i], &text);
-        if (s == TB_OK)
-            s = tb_explain_text(c->ctx, c->blocks[i], &c->spec.settings,
-                                TB_EXPLAIN_MATHML, false, 80, false, math);
-        if (s == TB_OK) {
-            tb_report_heading(r, c->names[i]);
-            tb_report_pre(r, text);
-            tb_report_markup(r, tb_out_str(math));
-        }
-        tb_text_free(c->ctx, text);
-        tb_out_destroy(math);
-    }
+    pool p = {0};
+    tb_table *t = runs_table(c, &p);
+    if (t)
+        t->caption = NULL;
+    tb_status s = t ? tb_table_term(c->ctx, t, term, out) : TB_ERR_MEMORY;
+    pool_free(&p);
     return s;
 }
 
-static tb_status table(const comparison *c, tb_report *r)
-{
-    tb_out *html;
-    tb_status s = tb_out_create(c->ctx, &html);
-    if (s != TB_OK)
-        return s;
-    s = compare_table(c, NULL, NULL, html);
-    if (s == TB_OK)
-        tb_report_markup(r, tb_out_str(html));
-    tb_out_destroy(html);
-    return s;
-}
+static const char *const method[] = {
+    "Every run draws its initial values, batches and order from its seed: two "
+    "blocks with the same seed see the same data. Gradient flow is measured at "
+    "init, on the first window of the text.",
+    "Validation uses the same windows of the last tenth of the text every "
+    "time."};
 
-static void method(tb_report *r)
+static tb_status write_report(const comparison *c, pool *p, const char *path)
 {
-    static const char *const items[] = {
-        "lane: the backward signal from the top of the stack (below the final "
-        "norm) with every branch cut; all values, and so all norms, are those "
-        "of the full model.",
-        "total: the true gradient at the same place. Both are lengths over "
-        "all tokens, divided by the length at the top.",
-        "The loss is the mean cross-entropy per token in nats; validation "
-        "uses the same windows of the last tenth of the text every time.",
-        "Every run draws its initial values, batches and order from its seed: "
-        "two blocks with the same seed see the same data.",
-        "diverged: a non-finite loss or gradient, or a loss above three times "
-        "the first. plateau: the last fifth of the updates improved the loss "
-        "by less than 1 %.",
-    };
-    tb_report_heading(r, "Method");
-    tb_report_list(r, items, sizeof items / sizeof items[0]);
-}
-
-static tb_status fill_report(const comparison *c, tb_report *r)
-{
-    tb_status s;
-    settings(c, r);
-    tb_report_heading(r, "Verdicts at init");
-    s = verdicts(c, r);
-    tb_report_heading(r, "Runs");
+    report_block *blocks = pool_get(p, c->nblocks, sizeof *blocks);
+    report r = {.title = "Placements compared",
+                .lead = warmups_differ(c)
+                            ? "The same text, seeds and budget for every "
+                              "block: gradient flow at init, then training "
+                              "with and without warm-up."
+                            : "The same text, seeds and budget for every "
+                              "block: gradient flow at init, then training.",
+                .command = c->command,
+                .blocks = blocks,
+                .nblocks = c->nblocks,
+                .flows = flows(c, p),
+                .nflows = c->nflows,
+                .trainings = trainings(c, p),
+                .ntrainings = c->nruns,
+                .runs = runs_table(c, p),
+                .method = method,
+                .nmethod = sizeof method / sizeof method[0]};
+    r.settings = settings(c, p, &r.nsettings);
+    tb_json *j = NULL;
+    tb_status s = pool_status(p);
+    for (size_t i = 0; i < c->nblocks && s == TB_OK; i++)
+        s = report_block_of(c->ctx, p, c->blocks[i], c->names[i],
+                            &c->spec.settings, NULL, &blocks[i]);
     if (s == TB_OK)
-        s = table(c, r);
-    tb_report_heading(r, "Gradient flow at init");
-    if (s == TB_OK)
-        s = flow_figures(c, r);
-    tb_report_heading(r, "Training");
-    for (size_t d = 0; d < c->ndepths && s == TB_OK; d++)
-        s = loss_figure(c, r, c->depths[d]);
-    tb_report_heading(r, "Equations and Jacobians");
-    if (s == TB_OK)
-        s = equations(c, r);
-    method(r);
-    return s;
-}
-
-static tb_status write_report(const comparison *c, tb_report *r,
-                              const char *path)
-{
-    tb_json *j;
-    tb_out *page = NULL;
-    tb_status s = fill_report(c, r);
-    if (s != TB_OK)
-        return s;
-    s = tb_json_create(c->ctx, &j);
-    if (s != TB_OK)
-        return s;
-    compare_json(c, j);
-    const char *json = tb_json_text(j);
-    s = json ? tb_out_create(c->ctx, &page) : TB_ERR_MEMORY;
+        s = tb_json_create(c->ctx, &j);
     if (s == TB_OK) {
-        tb_report_json(r, json);
-        s = tb_report_finish(r, page);
+        compare_json(c, j);
+        r.json = tb_json_text(j);
+        s = r.json ? report_page(c->ctx, &r, path) : TB_ERR_MEMORY;
     }
-    if (s == TB_OK)
-        s = tb_file_write_atomic(c->ctx, path, tb_out_str(page),
-                                 tb_out_len(page));
-    tb_out_destroy(page);
     tb_json_destroy(j);
     return s;
 }
 
 tb_status compare_report(const comparison *c, const char *path)
 {
-    tb_report *r;
-    const tb_report_head head = {
-        .title = "Placements compared",
-        .lead = warmups_differ(c)
-                    ? "The same text, seeds and budget for every block: "
-                      "gradient flow at init, then training with and without "
-                      "warm-up."
-                    : "The same text, seeds and budget for every block: "
-                      "gradient flow at init, then training.",
-        .command = c->command,
-    };
-    tb_status s = tb_report_create(c->ctx, &head, &r);
-    if (s != TB_OK)
-        return s;
-    s = write_report(c, r, path);
-    tb_report_destroy(r);
+    pool p = {0};
+    tb_status s = write_report(c, &p, path);
+    pool_free(&p);
     return s;
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Flow results as figures and tables, for flow and compare. */
+/* Flow results as tables, for flow. */
 #include "flow_print.h"
+#include "report_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* --- figures -----------------------------------------------------------------
- */
 
 /* "post-ln", of two stacks "post-ln encoder". */
 static void stack_label(const tb_flow *f, const tb_flow_stack *s, size_t size,
@@ -15,123 +13,6 @@ static void stack_label(const tb_flow *f, const tb_flow_stack *s, size_t size,
 {
     snprintf(out, size, "%s%s%s", f->block, s->role ? " " : "",
              s->role ? s->role : "");
-}
-
-/** Arrays of one curve, freed together. */
-typedef struct curve {
-    double *lane, *total, *branch;
-    const char **names;
-    char *label;
-} curve;
-
-static bool fill(const tb_flow *f, const tb_flow_stack *s, curve *c,
-                 tb_flow_curve *out)
-{
-    size_t n = s->nrows, label = strlen(f->block) + 16;
-    const tb_flow_row *rows = f->rows + s->first;
-    *c = (curve){calloc(n, sizeof(double)), calloc(n, sizeof(double)),
-                 calloc(n, sizeof(double)), calloc(n, sizeof(char *)),
-                 malloc(label)};
-    if (!c->lane || !c->total || !c->branch || !c->names || !c->label)
-        return false;
-    for (size_t k = 0; k < n; k++) {
-        c->lane[k] = rows[k].lane;
-        c->total[k] = rows[k].total;
-        c->branch[k] = rows[k].branch;
-        c->names[k] = rows[k].name;
-    }
-    stack_label(f, s, label, c->label);
-    *out = (tb_flow_curve){.block = c->label,
-                           .depth = s->depth,
-                           .n = n,
-                           .lane = c->lane,
-                           .total = c->total,
-                           .branch = c->branch,
-                           .names = c->names};
-    return true;
-}
-
-/* One curve for each stack of each run. */
-static bool fill_all(tb_flow *const *runs, size_t n, curve *curves,
-                     tb_flow_curve *shown)
-{
-    size_t at = 0;
-    for (size_t i = 0; i < n; i++)
-        for (size_t s = 0; s < runs[i]->nstacks; s++, at++)
-            if (!fill(runs[i], &runs[i]->stacks[s], &curves[at], &shown[at]))
-                return false;
-    return true;
-}
-
-static size_t count_stacks(tb_flow *const *runs, size_t n)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < n; i++)
-        count += runs[i]->nstacks;
-    return count;
-}
-
-typedef tb_status (*figure_fn)(tb_ctx *ctx, const tb_flow_figure *f, void *to);
-
-static tb_status with_figure(tb_ctx *ctx, tb_flow *const *runs, size_t n,
-                             figure_fn fn, void *to)
-{
-    size_t count = count_stacks(runs, n);
-    curve *curves = calloc(count, sizeof *curves);
-    tb_flow_curve *shown = calloc(count, sizeof *shown);
-    tb_status s = curves && shown && fill_all(runs, n, curves, shown)
-                      ? TB_OK
-                      : TB_ERR_MEMORY;
-    tb_flow_figure f = {.runs = shown, .count = count};
-    if (s == TB_OK)
-        s = fn(ctx, &f, to);
-    for (size_t i = 0; i < count && curves; i++) {
-        free(curves[i].lane);
-        free(curves[i].total);
-        free(curves[i].branch);
-        free(curves[i].names);
-        free(curves[i].label);
-    }
-    free(curves);
-    free(shown);
-    return s;
-}
-
-typedef struct term_target {
-    const tb_terminal *term;
-    tb_out *out;
-} term_target;
-
-static tb_status draw_term(tb_ctx *ctx, const tb_flow_figure *f, void *to)
-{
-    const term_target *t = to;
-    return tb_flow_term(ctx, f, t->term, t->out);
-}
-
-tb_status flow_figure_term(tb_ctx *ctx, tb_flow *const *runs, size_t n,
-                           const tb_terminal *term, tb_out *out)
-{
-    term_target t = {term, out};
-    return with_figure(ctx, runs, n, draw_term, &t);
-}
-
-typedef struct scene_target {
-    tb_scene **scene;
-    tb_out *table;
-} scene_target;
-
-static tb_status draw_scene(tb_ctx *ctx, const tb_flow_figure *f, void *to)
-{
-    const scene_target *t = to;
-    tb_status s = tb_flow_scene(ctx, f, t->scene);
-    return s == TB_OK ? tb_flow_table_html(ctx, f, t->table) : s;
-}
-
-tb_status flow_figure_scene(tb_ctx *ctx, tb_flow *const *runs, size_t n,
-                            tb_scene **out, tb_out *table_html)
-{
-    scene_target t = {out, table_html};
-    return with_figure(ctx, runs, n, draw_scene, &t);
 }
 
 /* --- tables ------------------------------------------------------------------
@@ -157,6 +38,14 @@ static tb_status print_table(tb_ctx *ctx, const tb_column *columns,
     tb_status s = tb_table_term(ctx, &t, term, out);
     free(cells);
     return s;
+}
+
+static size_t count_stacks(tb_flow *const *runs, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += runs[i]->nstacks;
+    return count;
 }
 
 static void summary_row(const tb_flow *f, const tb_flow_stack *s,
@@ -280,22 +169,13 @@ tb_status flow_weights(tb_ctx *ctx, const tb_flow *f, const tb_terminal *term,
 tb_status flow_verdicts(tb_ctx *ctx, const tb_flow *f, const tb_terminal *term,
                         tb_out *out)
 {
-    char(*detail)[160] = calloc(f->nverdicts + 1, sizeof *detail);
-    tb_report_verdict *v = calloc(f->nverdicts + 1, sizeof *v);
-    tb_status s = detail && v ? TB_OK : TB_ERR_MEMORY;
-    for (size_t i = 0; i < f->nverdicts && s == TB_OK; i++) {
-        const tb_verdict *x = &f->verdicts[i];
-        char value[CELL], limit[CELL];
-        snprintf(detail[i], sizeof detail[i], "%s, limit %s, %s",
-                 tb_show_number(x->value, value),
-                 tb_show_number(x->threshold, limit), x->source);
-        v[i] =
-            (tb_report_verdict){x->code, tb_level_name(x->level), x->sentence,
-                                detail[i], *x->where ? x->where : NULL};
-    }
+    pool p = {0};
+    tb_report_verdict *v = pool_get(&p, f->nverdicts, sizeof *v);
+    for (size_t i = 0; v && i < f->nverdicts; i++)
+        v[i] = report_verdict_of(&p, &f->verdicts[i], "", NULL);
+    tb_status s = pool_status(&p);
     if (s == TB_OK)
         s = tb_verdicts_term(ctx, v, f->nverdicts, term, out);
-    free(detail);
-    free(v);
+    pool_free(&p);
     return s;
 }

@@ -26,6 +26,8 @@ void tb_out_reset(tb_out *o);   /* back to empty */
 /** tb_out_str - the text, NUL-terminated; "" if empty. */
 const char *tb_out_str(const tb_out *o);
 size_t tb_out_len(const tb_out *o);
+/** tb_out_put - appends text. */
+tb_status tb_out_put(tb_out *o, const char *text);
 
 enum { TB_SHOW_CHARS = 32 };
 
@@ -38,6 +40,10 @@ typedef struct tb_terminal {
     int width;  /* columns, clipped to 40..200; 0 means 80 */
     bool ascii; /* only bytes 0x20..0x7e and newline in what we draw */
 } tb_terminal;
+
+/** tb_text_term - a paragraph, wrapped; lines after the first are indented. */
+tb_status tb_text_term(const char *text, int indent, const tb_terminal *term,
+                       tb_out *out);
 
 /* --- scene -------------------------------------------------------------- */
 
@@ -180,6 +186,8 @@ typedef struct tb_table {
     size_t n_columns;
     const char *const *cells; /* row-major, n_rows x n_columns; NULL: "" */
     size_t n_rows;
+    const char *anchor; /* a page: row r can be linked to as this and its first
+                           cell, "run1-k" and "7"; or NULL */
 } tb_table;
 
 /** tb_table_term - aligned columns that fit term->width; says which columns
@@ -213,6 +221,7 @@ typedef struct tb_series {
     const char *role; /* of the line; NULL: "series" */
     double stop;      /* x where the run diverged, drawn as a cross ... */
     bool stopped;     /* ... if set */
+    const double *low, *high; /* [n], a band behind the line, or NULL */
 } tb_series;
 
 /** Lines over a linear x axis. On a log axis a zero or negative value is a
@@ -290,7 +299,8 @@ typedef struct tb_heat {
     const char *row_label, *column_label;
     const char *value_label; /* what the colour means */
     tb_heat_scale scale;
-    double limit; /* signed: value of the full colour; 0: largest magnitude */
+    double limit;   /* signed: value of the full colour; 0: largest magnitude */
+    double decades; /* logarithms: at most so many below the largest; 0: all */
     bool outline_diagonal;
     tb_heat_print print_values;
     int decimals; /* of printed numbers; 0: three digits, as everywhere */
@@ -428,6 +438,7 @@ typedef struct tb_report_verdict {
     const char *sentence; /* what was found */
     const char *detail;   /* value, threshold, source */
     const char *where;    /* "floor 3, attn" */
+    const char *link;     /* the anchor of a table's row, or NULL */
 } tb_report_verdict;
 
 /** tb_verdicts_term - worst first, wrapped. */
@@ -450,6 +461,12 @@ tb_status tb_report_create(tb_ctx *ctx, const tb_report_head *head,
                            tb_report **out);
 void tb_report_destroy(tb_report *r); /* NULL is fine */
 void tb_report_heading(tb_report *r, const char *text);
+/** tb_report_subheading - one level below the last heading. */
+void tb_report_subheading(tb_report *r, const char *text);
+/** tb_report_fold .. tb_report_unfold - parts that are shown on demand, behind
+ * a heading of their own; not inside each other. */
+void tb_report_fold(tb_report *r, const char *heading);
+void tb_report_unfold(tb_report *r);
 void tb_report_paragraph(tb_report *r, const char *text);
 void tb_report_list(tb_report *r, const char *const *items, size_t n);
 void tb_report_pre(tb_report *r, const char *text); /* block text, code */

@@ -140,15 +140,19 @@ void tb_axis_of_y(tb_axis *a, const tb_chart *c)
 {
     double min = 1, max = 0;
     a->whole = false;
-    for (size_t i = 0; i < c->count; i++)
-        for (size_t k = 0; k < c->series[i].n; k++) {
-            double v = c->series[i].y[k];
-            if (!usable(v, c->log_y))
+    for (size_t i = 0; i < c->count; i++) {
+        const tb_series *s = &c->series[i];
+        const double *all[] = {s->y, s->low, s->high};
+        for (size_t k = 0; k < 3 * s->n; k++) {
+            const double *one = all[k / s->n];
+            if (!one || !usable(one[k % s->n], c->log_y))
                 continue;
+            double v = one[k % s->n];
             bool first = min > max;
             min = first || v < min ? v : min;
             max = first || v > max ? v : max;
         }
+    }
     bool data = min <= max;
     if (c->has_ref && data && usable(c->ref, c->log_y)) {
         min = tb_min2(min, c->ref);

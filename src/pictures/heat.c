@@ -86,6 +86,12 @@ static void choose_merge(tb_heat_view *v, size_t cells, size_t columns)
 
 /* --- scale -------------------------------------------------------------- */
 
+static double lowest(const tb_heat *h, double least, double most)
+{
+    double low = h->decades > 0 ? most * tb_pow10(-h->decades) : least;
+    return low > least ? low : least;
+}
+
 static void fit(tb_heat_view *v)
 {
     double least = 1, most = 0;
@@ -101,7 +107,7 @@ static void fit(tb_heat_view *v)
     }
     v->limit = v->heat->limit > 0 ? v->heat->limit : most;
     if (v->heat->scale == TB_HEAT_LOG)
-        tb_axis_fit(&v->axis, true, least, most, false);
+        tb_axis_fit(&v->axis, true, lowest(v->heat, least, most), most, false);
 }
 
 tb_status tb_heat_view_init(tb_heat_view *v, tb_arena *a, const tb_heat *h,

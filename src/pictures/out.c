@@ -37,6 +37,19 @@ size_t tb_out_len(const tb_out *o)
     return o->buf.len;
 }
 
+tb_status tb_out_put(tb_out *o, const char *text)
+{
+    tb_buf_puts(&o->buf, text);
+    return tb_buf_status(&o->buf);
+}
+
+tb_status tb_text_term(const char *text, int indent, const tb_terminal *term,
+                       tb_out *out)
+{
+    tb_term_wrap(&out->buf, term, indent, text);
+    return tb_buf_status(&out->buf);
+}
+
 /* --- numbers as shown --------------------------------------------------- */
 
 /* "12.50" -> "12.5", "3.00" -> "3" */

@@ -231,6 +231,44 @@ static void mark_point(const plot *p, const tb_series *s, size_t i, size_t of,
     tb_plot_marker(p->s, m, xy[0], xy[1], tb_max2(2.8, s->line), &st);
 }
 
+/* Where both edges have a place; a zero of the lower one is the floor. */
+static bool band_at(const plot *p, const tb_series *s, size_t i, double xy[4])
+{
+    double x = tb_series_x(s, i);
+    tb_state low = tb_axis_state(&p->y, s->low[i]);
+    tb_state high = tb_axis_state(&p->y, s->high[i]);
+    if (tb_axis_state(&p->x, x) != TB_DRAWN || low == TB_GAP ||
+        high == TB_GAP || high == TB_FLOOR)
+        return false;
+    xy[0] = xy[2] = tb_axis_px(&p->x, x);
+    xy[1] = tb_axis_px(&p->y, s->high[i]);
+    xy[3] = low == TB_FLOOR ? p->y.p_lo : tb_axis_px(&p->y, s->low[i]);
+    return true;
+}
+
+static void band(const plot *p, const tb_series *s)
+{
+    size_t n = 0, step = s->n / TB_MAX_POINTS + 1;
+    double *xy = tb_arena_alloc(&p->s->arena, (4 * s->n + 4) * sizeof *xy);
+    double *back = tb_arena_alloc(&p->s->arena, (2 * s->n + 2) * sizeof *back);
+    if (!xy || !back) {
+        tb_scene_fail(p->s, TB_ERR_MEMORY);
+        return;
+    }
+    for (size_t i = 0; i < s->n; i += step) {
+        double four[4];
+        if (!band_at(p, s, i, four))
+            continue;
+        memcpy(xy + 2 * n, four, 2 * sizeof *xy);
+        memcpy(back + 2 * n++, four + 2, 2 * sizeof *back);
+    }
+    for (size_t i = 0; i < n; i++)
+        memcpy(xy + 2 * (n + i), back + 2 * (n - 1 - i), 2 * sizeof *xy);
+    tb_style st = {.role = "band", .fill = s->tone, .alpha = 0.16};
+    if (n > 1)
+        tb_scene_path(p->s, xy, 2 * n, true, &st);
+}
+
 static void series(const plot *p, const tb_series *s)
 {
     size_t n = 0, run = 0;
@@ -324,6 +362,11 @@ void tb_plot_panel(tb_scene *s, const tb_chart *c, tb_box area,
     }
     tb_plot_y_axis(s, area, &p.y);
     x_axis(&p);
+    for (size_t i = 0; i < c->count; i++) {
+        tb_series one = tb_series_of(c, i);
+        if (one.low && one.high)
+            band(&p, &one);
+    }
     reference(&p);
     for (size_t i = 0; i < c->count; i++) {
         tb_series one = tb_series_of(c, i);

@@ -121,6 +121,24 @@ void tb_report_heading(tb_report *r, const char *text)
     tb_buf_puts(body(r), "</h2>\n");
 }
 
+void tb_report_subheading(tb_report *r, const char *text)
+{
+    element(body(r), "h3", text);
+}
+
+void tb_report_fold(tb_report *r, const char *heading)
+{
+    tb_buf_printf(body(r), "<details class=\"fold\"><summary><h2 id=\"s%zu\">",
+                  ++r->headings);
+    tb_xml_text(body(r), heading);
+    tb_buf_puts(body(r), "</h2></summary>\n");
+}
+
+void tb_report_unfold(tb_report *r)
+{
+    tb_buf_puts(body(r), "</details>\n");
+}
+
 void tb_report_paragraph(tb_report *r, const char *text)
 {
     element(body(r), "p", text);

@@ -15,14 +15,35 @@ static void head(tb_buf *b, const tb_table *t)
     tb_buf_puts(b, "</tr></thead>\n");
 }
 
+/* The first cell, a link to its own row. */
+static void linked(tb_buf *b, const tb_table *t, const char *cell)
+{
+    tb_buf_puts(b, "<a href=\"#");
+    tb_xml_text(b, t->anchor);
+    tb_xml_text(b, cell);
+    tb_buf_puts(b, "\">");
+    tb_xml_text(b, cell);
+    tb_buf_puts(b, "</a>");
+}
+
 static void row(tb_buf *b, const tb_table *t, size_t r)
 {
-    tb_buf_puts(b, "<tr>");
+    if (t->anchor) {
+        tb_buf_puts(b, "<tr id=\"");
+        tb_xml_text(b, t->anchor);
+        tb_xml_text(b, t->cells[r * t->n_columns]);
+        tb_buf_puts(b, "\">");
+    } else {
+        tb_buf_puts(b, "<tr>");
+    }
     for (size_t c = 0; c < t->n_columns; c++) {
         const char *tag = c ? "td" : "th";
         tb_buf_printf(b, "<%s%s%s>", tag, c ? "" : " scope=\"row\"",
                       t->columns[c].align == TB_RIGHT ? " class=\"r\"" : "");
-        tb_xml_text(b, t->cells[r * t->n_columns + c]);
+        if (t->anchor && c == 0)
+            linked(b, t, t->cells[r * t->n_columns]);
+        else
+            tb_xml_text(b, t->cells[r * t->n_columns + c]);
         tb_buf_printf(b, "</%s>", tag);
     }
     tb_buf_puts(b, "</tr>\n");
@@ -33,7 +54,8 @@ tb_status tb_table_html(tb_ctx *ctx, const tb_table *table, tb_out *out)
     tb_buf *b = &out->buf;
     if (table->n_columns == 0)
         return TB_FAIL(ctx, TB_ERR_ARG, "table: 0 columns, wanted 1 or more");
-    tb_buf_puts(b, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+    tb_buf_puts(b, "<div class=\"scroll numbers\" tabindex=\"0\" "
+                   "role=\"region\" "
                    "aria-label=\"");
     tb_xml_text(b, table->caption ? table->caption : "table");
     tb_buf_puts(b, "\"><table>\n");

@@ -18,6 +18,17 @@ static const char *text_of(const char *s)
     return s ? s : "";
 }
 
+static void put_where(tb_buf *b, const tb_report_verdict *v)
+{
+    if (v->link) {
+        tb_buf_puts(b, "<a href=\"#");
+        tb_xml_text(b, v->link);
+        tb_buf_puts(b, "\">");
+    }
+    tb_xml_text(b, v->where);
+    tb_buf_puts(b, v->link ? "</a>" : "");
+}
+
 static void put_html(tb_buf *b, const tb_report_verdict *v)
 {
     size_t level = rank(v);
@@ -33,7 +44,7 @@ static void put_html(tb_buf *b, const tb_report_verdict *v)
         tb_xml_text(b, v->detail);
         if (v->where) {
             tb_buf_puts(b, v->detail ? " \xE2\x86\x92 " : "\xE2\x86\x92 ");
-            tb_xml_text(b, v->where);
+            put_where(b, v);
         }
         tb_buf_puts(b, "</span>");
     }

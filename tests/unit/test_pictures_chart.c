@@ -164,6 +164,31 @@ TB_TEST(many_series_golden)
     tb_out_destroy(out);
 }
 
+/* A band widens the axis; where an edge is not a number it has a gap, a zero
+ * is the floor. */
+TB_TEST(band_behind_a_line)
+{
+    const double y[] = {1, 0.5, 0.2, 0.1},
+                 low[] = {0.9, 1e-3, 0, zero_divide(0)}, high[] = {1, 4, 8, 9};
+    tb_series s = {.label = "total", .y = y, .n = 4, .low = low, .high = high};
+    tb_chart c = {.title = "band", .series = &s, .count = 1, .log_y = true};
+    tb_scene *scene;
+    tb_out *out;
+    TB_OKAY(T, tb_out_create(T->ctx, &out));
+    TB_OKAY(T, tb_chart_scene(T->ctx, &c, &scene));
+    check_figure(T, scene, out);
+    const char *band = strstr(tb_out_str(out), "data-role=\"band\"");
+    TB_CHECK(T, count(tb_out_str(out), "data-role=\"band\"") == 1);
+    TB_CHECK(T, band && band < strstr(tb_out_str(out), "\"series\""));
+    TB_CHECK(T, strstr(tb_out_str(out), ">1e-3</text>") &&
+                    strstr(tb_out_str(out), ">10</text>"));
+    tb_scene_destroy(scene);
+    tb_out_reset(out);
+    TB_OKAY(T, tb_chart_term(T->ctx, &c, NULL, out));
+    check_terminal(T, tb_out_str(out), 80, false);
+    tb_out_destroy(out);
+}
+
 TB_TEST(thinning_keeps_extremes)
 {
     enum { N = 100000 };

@@ -15,14 +15,14 @@ static const tb_report_setting settings[] = {{"depth", "12"},
 
 static const tb_report_verdict verdicts[] = {
     {"JACCHECK", "OK", "Symbolic, tangent and backward Jacobian agree.",
-     "2.1e-12 against 1e-7, CS231n ladder", NULL},
+     "2.1e-12 against 1e-7, CS231n ladder", NULL, NULL},
     {"TOLL", "WARN",
      "The highway lane of post-ln keeps 1.1 % of the signal; the total keeps "
      "47 %.",
-     "0.0114 below 0.1, ours", "k = 0, stem"},
+     "0.0114 below 0.1, ours", "k = 0, stem", NULL},
     {"EARLYBIG", "NOTE",
      "The gradient of pre-ln grows toward the input: known.",
-     "3.01 above 3, ours", "k = 0, stem"}};
+     "3.01 above 3, ours", "k = 0, stem", NULL}};
 
 static tb_status fill(tb_test *T, tb_report *r, tb_out *scratch)
 {

@@ -85,10 +85,11 @@ TB_TEST(verdicts_worst_first)
 {
     static const tb_report_verdict v[] = {
         {"TOLL", "NOTE", "the lane keeps 0.0114 of the signal",
-         "0.0114 < 0.1, ours", "k = 0"},
-        {"JACCHECK", "OK", "symbolic and numeric Jacobian agree", NULL, NULL},
+         "0.0114 < 0.1, ours", "k = 0", NULL},
+        {"JACCHECK", "OK", "symbolic and numeric Jacobian agree", NULL, NULL,
+         NULL},
         {"NONFINITE", "FAIL", "3 values are nan", "3, no threshold",
-         "floor 7, ffn"}};
+         "floor 7, ffn", NULL}};
     tb_out *out;
     TB_OKAY(T, tb_out_create(T->ctx, &out));
     TB_OKAY(T, tb_verdicts_term(T->ctx, v, 3, &(tb_terminal){50, true}, out));
