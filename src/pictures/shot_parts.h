@@ -110,6 +110,7 @@ tb_status shot_read(tb_shot *s, const char *settings);
     X(s1)                                                                      \
     X(s2)                                                                      \
     X(s3)                                                                      \
+    X(s4)                                                                      \
     X(s5)                                                                      \
     X(s6)                                                                      \
     X(sum)                                                                     \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A stage as characters, as a table and as JSON. */
 #include "pictures/diagram.h"
+#include "pictures/shot_columns.h"
 #include "pictures/shot_stage_parts.h"
 
 /* --- roads as characters -------------------------------------------------- */
@@ -66,78 +67,17 @@ static tb_status roads(tb_arena *a, const shot_stage *st,
     return TB_OK;
 }
 
-/* --- lists as characters -------------------------------------------------- */
+/* --- lists ---------------------------------------------------------------- */
 
-static void cell(tb_buf *b, const tb_terminal *term, double v, double most,
-                 int cells, bool last)
+static shot_columns columns_of(const shot_stage *st)
 {
-    enum { NUMBER = 8 };
-    char text[TB_SHOW_CHARS];
-    tb_buf_printf(b, "%*s", NUMBER, tb_show_number(v, text));
-    double share = most > 0 ? tb_fabs(v) / most : 0;
-    int eighths = (int)(tb_min2(1, share) * cells * 8 + 0.5);
-    int used = tb_terminal_ascii(term) ? (eighths + 4) / 8 : (eighths + 7) / 8;
-    if (used) {
-        tb_buf_putc(b, ' ');
-        tb_term_bar(b, term, share, cells);
-    }
-    if (!last)
-        tb_term_pad(b, cells + (used ? 0 : 1) - used + 1);
-}
-
-static void heads(tb_buf *b, const tb_terminal *term, const char *const *names,
-                  size_t n, int cells)
-{
-    tb_term_pad(b, 3);
-    for (size_t k = 0; k < n; k++) {
-        tb_term_pad(b, 8 - (int)tb_columns(names[k]));
-        tb_term_puts(b, term, names[k]);
-        if (k + 1 < n)
-            tb_term_pad(b, cells + 2);
-    }
-    tb_buf_putc(b, '\n');
-}
-
-static size_t columns_of(const shot_stage *st, const double **lists,
-                         const char **names)
-{
-    size_t n = 0;
-    lists[n] = st->x;
-    names[n++] = "x";
-    if (st->f) {
-        lists[n] = st->f;
-        names[n++] = "F(x)";
-    }
-    if (st->y) {
-        lists[n] = st->y;
-        names[n++] = "y";
-    }
-    return n;
-}
-
-static tb_status rows(tb_arena *a, const shot_stage *st,
-                      const tb_terminal *term, tb_buf *b)
-{
-    const double *lists[3];
-    const char *names[3];
-    size_t n = columns_of(st, lists, names);
-    double lo, hi;
-    int cells = (tb_terminal_width(term) - 3) / (int)n - 10;
-    cells = cells > 24 ? 24 : cells;
-    stage_range(st, &lo, &hi);
-    heads(b, term, names, n, cells);
-    for (size_t i = 0; i < st->d; i++) {
-        tb_buf_printf(b, "%2zu ", i + 1);
-        tb_buf line;
-        tb_buf_init(&line, a->ctx);
-        for (size_t k = 0; k < n; k++)
-            cell(&line, term, lists[k][i], tb_max2(hi, -lo), cells, k + 1 == n);
-        tb_buf_puts(b, tb_buf_str(&line));
-        b->failed = b->failed || line.failed;
-        tb_buf_clear(&line);
-        tb_buf_putc(b, '\n');
-    }
-    return TB_OK;
+    shot_columns c = {.caption = st->title, .d = st->d};
+    shot_columns_add(&c, "x", st->x);
+    if (st->f)
+        shot_columns_add(&c, "F(x)", st->f);
+    if (st->y)
+        shot_columns_add(&c, "y", st->y);
+    return c;
 }
 
 static void back_line(tb_buf *b, const tb_terminal *term, const char *name,
@@ -163,66 +103,40 @@ tb_status stage_term(tb_ctx *ctx, const void *data, const tb_terminal *term,
                      tb_out *out)
 {
     const shot_stage *st = data;
+    const shot_columns lists = columns_of(st);
     tb_arena a;
     tb_arena_init(&a, ctx);
     tb_status status = roads(&a, st, term, &out->buf);
+    tb_arena_clear(&a);
     tb_buf_putc(&out->buf, '\n');
-    if (status == TB_OK)
-        status = rows(&a, st, term, &out->buf);
-    if (status == TB_OK && st->back) {
+    shot_columns_term(&lists, term, out);
+    if (st->back) {
         tb_buf_putc(&out->buf, '\n');
         backward(&out->buf, term, st->back);
     }
-    tb_arena_clear(&a);
     return status == TB_OK ? tb_buf_status(&out->buf) : status;
 }
 
 /* --- table and JSON ------------------------------------------------------- */
 
-static tb_status table(tb_arena *a, const shot_stage *st, tb_out *out)
-{
-    const double *lists[3];
-    const char *names[3];
-    tb_column columns[4] = {{.head = "j", .align = TB_RIGHT}};
-    size_t n = columns_of(st, lists, names);
-    tb_grid g;
-    for (size_t k = 0; k < n; k++)
-        columns[k + 1] = (tb_column){.head = names[k], .align = TB_RIGHT};
-    TB_TRY(tb_grid_init(&g, a, st->title, columns, n + 1, st->d));
-    for (size_t i = 0; i < st->d; i++) {
-        tb_grid_number(&g, (double)i + 1);
-        for (size_t k = 0; k < n; k++)
-            tb_grid_number(&g, lists[k][i]);
-    }
-    return tb_grid_html(&g, out);
-}
-
 tb_status stage_html(tb_ctx *ctx, const void *data, tb_out *out)
 {
-    tb_arena a;
-    tb_arena_init(&a, ctx);
-    tb_status status = table(&a, data, out);
-    tb_arena_clear(&a);
-    return status;
+    const shot_columns lists = columns_of(data);
+    return shot_columns_html(ctx, &lists, out);
 }
 
 void stage_json(const void *data, tb_json *j)
 {
     const shot_stage *st = data;
-    const double *lists[3];
-    const char *names[3];
-    size_t n = columns_of(st, lists, names);
-    static const char *const keys[] = {"x", "f", "y"};
     tb_json_string(j, "title", st->title);
     tb_json_string(j, "box", st->box);
     if (st->y)
         tb_json_bool(j, "skip", st->skip);
-    for (size_t k = 0; k < n; k++)
-        tb_json_tensor(j,
-                       keys[names[k][0] == 'x'   ? 0
-                            : names[k][0] == 'F' ? 1
-                                                 : 2],
-                       TB_F64, lists[k], 1, &st->d);
+    tb_json_tensor(j, "x", TB_F64, st->x, 1, &st->d);
+    if (st->f)
+        tb_json_tensor(j, "f", TB_F64, st->f, 1, &st->d);
+    if (st->y)
+        tb_json_tensor(j, "y", TB_F64, st->y, 1, &st->d);
     if (st->back) {
         tb_json_object(j, "backward");
         tb_json_number(j, "at_y", st->back->out);
