@@ -167,7 +167,7 @@ int tb_web_flow(const char *what, size_t n, uint32_t seed, int dtype,
                 int cotangent, int spectrum)
 {
     tb_flow *f = NULL;
-    tb_flow_spec spec = {.sizes = settings,
+    tb_flow_spec spec = {.settings = sizes,
                          .seed = seed,
                          .dtype = dtype ? TB_F64 : TB_F32,
                          .cotangent = (tb_cotangent)cotangent,
