@@ -71,8 +71,7 @@ double tower_legend(tb_scene *s, double x, double y, double width)
 {
     static const double gains[] = {1, 0.1, 0.01, 0.001};
     static const char *const texts[] = {"1", "0.1", "0.01",
-                                        "\xE2\x89\xA4 "
-                                        "0.001"};
+                                        "\xE2\x89\xA4 0.001"};
     tb_style label = {.role = "label", .size = 12};
     double at = x;
     tb_scene_text(s, at, y, "width of an arrow:", &label);

@@ -174,8 +174,10 @@ static tb_status build(tb_shot *s)
 const shot_row shot_workbench = {
     .name = "workbench",
     .about = "any block: its diagram and its gradient flow",
-    .input = {{"block", "block", TB_SHOT_TEXT,
-               "x = x + F(norm(x)); final: x = norm(x)"},
+    .input = {{.name = "block",
+               .label = "block",
+               .kind = TB_SHOT_TEXT,
+               .own = "x = x + F(norm(x)); final: x = norm(x)"},
               {"depth", "blocks", TB_SHOT_NUMBER, "12", 1, 96, .step = 1,
                .whole = true},
               {"width", "width d", TB_SHOT_NUMBER, "64", 8, 128, .step = 8,
