@@ -182,7 +182,8 @@ static tb_status draw_bytes(tb_ctx *ctx, const tb_shot *s,
 
 static int draw(tb_ctx *ctx, const tb_shot *s, const picture_options *o)
 {
-    int code = o->check && !tb_shot_ok(s) ? tb_status_exit(TB_CHECK) : 0;
+    int code = o->check && !tb_shot_ok(s) ? tb_status_exit(TB_CHECK)
+                                          : tb_status_exit(tb_shot_refused(s));
     tb_status status =
         writers[o->format] ? draw_bytes(ctx, s, o) : draw_json(ctx, s, o);
     return status == TB_OK ? finish(code) : die(ctx, status);

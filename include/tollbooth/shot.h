@@ -63,6 +63,9 @@ void tb_shot_destroy(tb_shot *s); /* NULL is fine */
 
 /** tb_shot_ok - did every check hold? */
 bool tb_shot_ok(const tb_shot *s);
+/** tb_shot_refused - TB_OK, or how the engine refused what the settings ask
+ * for where the picture shows just that (eps = 0 and a flat list). */
+tb_status tb_shot_refused(const tb_shot *s);
 
 /** tb_shot_scene - all panels as one picture, which the caller destroys. */
 tb_status tb_shot_scene(const tb_shot *s, tb_scene **out);

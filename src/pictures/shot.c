@@ -92,6 +92,11 @@ bool tb_shot_ok(const tb_shot *s)
     return true;
 }
 
+tb_status tb_shot_refused(const tb_shot *s)
+{
+    return s->refused;
+}
+
 /* --- what it leaves ------------------------------------------------------- */
 
 void *shot_alloc(tb_shot *s, size_t n, size_t size)

@@ -69,6 +69,7 @@ struct tb_shot {
     const char *title, *desc;
     shot_list panels, numbers, says, checks; /* says: const char * */
     tb_status status;
+    tb_status refused; /* what the picture shows the engine refuse */
 };
 
 /* --- inputs --------------------------------------------------------------- */
@@ -113,6 +114,7 @@ tb_status shot_read(tb_shot *s, const char *settings);
     X(s4)                                                                      \
     X(s5)                                                                      \
     X(s6)                                                                      \
+    X(s7)                                                                      \
     X(sum)                                                                     \
     X(n1)                                                                      \
     X(n2)                                                                      \

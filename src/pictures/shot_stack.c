@@ -112,11 +112,22 @@ static double element(const stack_run *r, const void *x, size_t i)
     return r->spec.f32 ? (double)((const float *)x)[i] : ((const double *)x)[i];
 }
 
+static double median_of(double *v, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = i; k > 0 && v[k] < v[k - 1]; k--) {
+            double t = v[k];
+            v[k] = v[k - 1];
+            v[k - 1] = t;
+        }
+    return (v[(n - 1) / 2] + v[n / 2]) / 2;
+}
+
 /* E1 and E3 over all tokens: the norm's gains are 1 at the start. */
 static void read_booth(const stack_run *r, const void *z, stack_floor *f)
 {
     size_t d = r->spec.width, rows = r->spec.tokens;
-    double square = 0, eps = r->spec.eps;
+    double square = 0, eps = r->spec.eps, inverse[STACK_TOKENS];
     f->s = f->tau = f->most = 0;
     f->least = 1e300;
     for (size_t t = 0; t < rows; t++) {
@@ -131,11 +142,13 @@ static void read_booth(const stack_run *r, const void *z, stack_floor *f)
         double s2 = var / (double)d + eps, s = tb_sqrt(s2);
         square += ((double)d - 2) / s2 + eps * eps / (s2 * s2 * s2);
         f->s += s / (double)rows;
-        f->tau += 1 / (s * (double)rows);
+        inverse[t] = 1 / s;
+        f->tau += inverse[t] / (double)rows;
         f->least = tb_min2(f->least, s);
         f->most = tb_max2(f->most, s);
     }
     f->toll = tb_sqrt(square / (double)(rows * d));
+    f->median = median_of(inverse, rows);
 }
 
 /* The value that a node reads: a stream that came in, or one made here. */

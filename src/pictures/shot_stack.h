@@ -9,6 +9,8 @@
 /** What stands in the branches. */
 typedef enum stack_branch { STACK_TRANSFORMER, STACK_LINEAR } stack_branch;
 
+enum { STACK_TOKENS = 128 };
+
 typedef struct stack_spec {
     bool post;  /* the norm stands on the lane, else on the branch */
     bool final; /* a norm after the last floor */
@@ -28,7 +30,7 @@ typedef struct stack_floor {
     const char *name;      /* of its sublayer */
     double lane, total;    /* below it, at x_(k-1) */
     double toll;           /* RMS gain of its norm, by E3 from the values */
-    double tau;            /* mean over tokens of 1/s */
+    double tau, median;    /* mean and median over tokens of 1/s */
     double s, least, most; /* spread that it divides by: mean over tokens */
     double flow_toll;      /* of the norms on its lane, as flow has it */
     int lane_norms;        /* by the graph */

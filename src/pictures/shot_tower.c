@@ -7,22 +7,23 @@
 #include "pictures/diagram.h"
 
 enum {
-    NAME_END = 44, /* x of columns */
-    LANE_END = 112,
-    TOTAL_END = 160,
-    TOTAL_X = 186,
-    BACK_X = 212,
+    NAME_END = 40, /* x of columns */
+    LANE_END = 106,
+    TOTAL_END = 164,
+    TOTAL_X = 190,
+    BACK_X = 214,
     LANE_X = 248,
-    BOOTH_LEFT = 172,
+    BOOTH_LEFT = 176,
     BOOTH_RIGHT = 262,
-    BOX_X = 292,
+    BOX_X = 292, /* of a small one: SMALL_SHIFT less, and the riser more */
     BOX_W = 44,
     RISER_X = 362,
+    SMALL_SHIFT = 10,
     NOTE_X = 386,
     PROFILE_X = 520,
     PROFILE_END = 716,
     WIDTH = 740,
-    SMALL_WIDTH = 386,
+    SMALL_WIDTH = 366,
     TOP = 66,  /* of the highest floor, without a booth after it */
     EXIT = 34, /* more with it */
     LABEL = 17 /* px between labels */
@@ -32,8 +33,9 @@ typedef struct layout {
     tb_scene *s;
     const shot_tower_of *t;
     const stack_run *r;
-    double h, base; /* of a floor; y of x_0 */
-    size_t step;    /* floors between labels */
+    double h, base;    /* of a floor; y of x_0 */
+    size_t step;       /* floors between labels */
+    double box, riser; /* x */
 } layout;
 
 /* --- arrows --------------------------------------------------------------- */
@@ -152,8 +154,8 @@ static void branch(const layout *l, size_t k)
                      .stroke = TB_TONE_BOX,
                      .line = tb_min2(2, tb_max2(0.8, l->h / 10)),
                      .round = tb_min2(6, l->h / 6)};
-    const double path[] = {LANE_X,  yf, RISER_X,    yf,
-                           RISER_X, yp, LANE_X + r, yp};
+    const double path[] = {LANE_X,   yf, l->riser,   yf,
+                           l->riser, yp, LANE_X + r, yp};
     tb_style box = {.role = "box",
                     .id = id_of(l, "box", k),
                     .fill = TB_TONE_BOX_SOFT,
@@ -166,9 +168,9 @@ static void branch(const layout *l, size_t k)
         tb_scene_arrow(l->s, path, 4, &road);
     else
         tb_scene_path(l->s, path, 4, false, &road);
-    tb_scene_rect(l->s, BOX_X, yp - high / 2, BOX_W, high, &box);
+    tb_scene_rect(l->s, l->box, yp - high / 2, BOX_W, high, &box);
     if (high >= 11.5)
-        tb_scene_text(l->s, BOX_X + BOX_W / 2.0, yp + 4.5, "F", &text);
+        tb_scene_text(l->s, l->box + BOX_W / 2.0, yp + 4.5, "F", &text);
 }
 
 static void plus(const layout *l, size_t k)
@@ -251,6 +253,10 @@ static void floor_of(const layout *l, size_t k)
         tb_scene_line(l->s, LANE_X, ground, LANE_X, yf, &road);
         road.id = NULL;
         tb_scene_line(l->s, LANE_X, yp, LANE_X, top, &road);
+        tb_plot_marker(l->s, TB_MARK_CROSS, LANE_X - 13, (yf + yp) / 2, 6,
+                       &(tb_style){.role = "cut",
+                                   .fill = TB_TONE_BAD,
+                                   .title = "no skip here"});
     } else {
         tb_scene_line(l->s, LANE_X, ground, LANE_X, top, &road);
     }
@@ -261,7 +267,7 @@ static void floor_of(const layout *l, size_t k)
         booth(l, BOOTH_LEFT, BOOTH_RIGHT, top + 0.06 * l->h, booth_height(l),
               id_of(l, "toll", k), title);
     else
-        booth(l, RISER_X - 13, RISER_X + 11, yp - booth_height(l) / 2,
+        booth(l, l->riser - 13, l->riser + 11, yp - booth_height(l) / 2,
               booth_height(l), id_of(l, "toll", k), title);
     tb_scene_end(l->s);
     floor_notes(l, k);
@@ -322,7 +328,7 @@ static void top(const layout *l)
     booth(l, BOOTH_LEFT, BOOTH_RIGHT, y - 26, 18, "toll-exit",
           "final norm: one toll after the last floor");
     tb_scene_end(l->s);
-    tb_scene_text(l->s, BOOTH_RIGHT + 10, y - 13,
+    tb_scene_text(l->s, BOOTH_RIGHT + 5, y - 13,
                   tb_arena_printf(&l->s->arena, "exit toll %s",
                                   tb_show_number(l->r->exit_toll, toll)),
                   &text);
@@ -425,8 +431,10 @@ static void draw(layout *l)
     size_t n = l->r->spec.n;
     l->h = tb_min2(56, tb_max2(7, all / (double)n));
     l->step = (size_t)tb_ceil(LABEL / l->h);
+    l->box = l->t->small ? BOX_X - SMALL_SHIFT : BOX_X;
+    l->riser = l->t->small ? RISER_X - 2 * SMALL_SHIFT : RISER_X;
     double high = l->h * (double)n, head = 48;
-    double top_y = TOP + (l->r->exit_norms ? EXIT : 0);
+    double top_y = TOP + (l->r->exit_norms || l->t->roof ? EXIT : 0);
     l->base = top_y + high;
     tb_scene_resize(l->s, w, l->base + 90);
     tb_scene_text(l->s, 14, 22,

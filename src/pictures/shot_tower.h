@@ -17,6 +17,7 @@ typedef struct shot_tower_of {
     const stack_run *run;
     tower_show show;
     bool small;         /* without the profile on its right */
+    bool roof;          /* room for a booth at the exit, there or not */
     double height;      /* of all floors together, px; 0: 560 */
     double least, most; /* of the profile's axis; both 0: its own */
 } shot_tower_of;

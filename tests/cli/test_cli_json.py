@@ -156,8 +156,11 @@ def json_blocks(t):
 def json_picture(t):
     shots = t.run("picture", "--list", "--json").json()
     compare_with(t, "picture --list", [shots])
-    compare_with(t, "picture", [t.run("picture", s["name"], "--json").json()
-                                for s in shots["shots"]])
+    cards = [("S7", "--set", "card=" + c) for c in "abcdef"]
+    compare_with(t, "picture", [
+        t.run("picture", *s, "--json").json()
+        for s in [(s["name"],) for s in shots["shots"]] + cards])
+    t.run("picture", "S7", "--set", "sigma=0,eps=0", rc=3)
     compare_with(t, "picture --format scene", [
         t.run("picture", s["name"], "--format", "scene").json()
         for s in shots["shots"]], rare=["items[]." + k for k in (

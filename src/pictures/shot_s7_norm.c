@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/* S7, corners of one norm: a branch that is zero, a list without spread, and
+ * the sum of what a norm puts out. */
+#include "flow/flow_model.h"
+#include "pictures/diagram.h"
+#include "pictures/shot_s7.h"
+#include "tollbooth/eval.h"
+
+/** A square Jacobian by z, in the shot's arena. */
+typedef struct grid {
+    size_t d;
+    double *j;
+} grid;
+
+static tb_status jacobian(tb_shot *s, const char *text, const double *z,
+                          size_t d, double eps, grid *out)
+{
+    const tb_eval_value set = {"x", 1, {d}, z};
+    const tb_eval e = {.text = text,
+                       .sets = &set,
+                       .nsets = 1,
+                       .jacobian = "x",
+                       .eps = &eps,
+                       .seed = shot_whole(s, "seed")};
+    tb_eval_result *r;
+    TB_TRY(tb_eval_run(s->ctx, &e, &r));
+    out->d = d;
+    out->j = shot_alloc(s, d * d, sizeof *out->j);
+    if (out->j)
+        memcpy(out->j, r->jacobian.data, d * d * sizeof *out->j);
+    tb_eval_free(s->ctx, r);
+    return out->j ? TB_OK : TB_ERR_MEMORY;
+}
+
+/* Singular values, largest first; g stays. */
+static tb_status values_of(tb_shot *s, const grid *g, double *out)
+{
+    double *rows = shot_alloc(s, g->d * g->d, sizeof *rows);
+    if (!rows)
+        return TB_ERR_MEMORY;
+    memcpy(rows, g->j, g->d * g->d * sizeof *rows);
+    tb_singular_values(s->ctx, rows, g->d, out);
+    return TB_OK;
+}
+
+/* --- a: F = 0 ------------------------------------------------------------- */
+
+static tb_status put_grid(tb_shot *s, const grid *g, const char *title)
+{
+    tb_heat *h = shot_alloc(s, 1, sizeof *h);
+    if (!h)
+        return TB_ERR_MEMORY;
+    *h = (tb_heat){.title = title,
+                   .rows = g->d,
+                   .columns = g->d,
+                   .values = g->j,
+                   .row_label = "output",
+                   .column_label = "input",
+                   .value_label = "entry of the Jacobian",
+                   .limit = 1,
+                   .outline_diagonal = true};
+    shot_below(s, &shot_heat, h);
+    return TB_OK;
+}
+
+/* x = norm(x + 0*F(x)), n times; the last line is the value. */
+static const char *repeated(tb_shot *s, const char *line, size_t n)
+{
+    tb_buf b;
+    tb_buf_init(&b, s->ctx);
+    for (size_t i = 0; i < n; i++)
+        tb_buf_printf(&b, "x = %s\n", line);
+    tb_buf_puts(&b, "x");
+    const char *text = b.failed ? NULL : shot_text(s, "%s", tb_buf_str(&b));
+    tb_buf_clear(&b);
+    return text;
+}
+
+static double from_identity(const grid *g)
+{
+    double most = 0;
+    for (size_t i = 0; i < g->d * g->d; i++)
+        most =
+            tb_max2(most, tb_fabs(g->j[i] - (i % (g->d + 1) == 0 ? 1.0 : 0.0)));
+    return most;
+}
+
+/* Directions that keep more than a thousandth of the largest gain. */
+static size_t rank_of(const double *values, size_t d)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < d; i++)
+        n += values[i] > 1e-3 * values[0];
+    return n;
+}
+
+tb_status s7_silent(tb_shot *s)
+{
+    static const char post_line[] = "norm(x + 0*ffn(x))",
+                      pre_line[] = "x + 0*ffn(norm(x))";
+    const shot_value *z = shot_get(s, "z");
+    size_t d = z->n, n = shot_whole(s, "N");
+    double eps = shot_num(s, "eps");
+    double *one = shot_alloc(s, 2 * d, sizeof *one);
+    grid post, pre, deep, deep_pre;
+    if (!one)
+        return TB_ERR_MEMORY;
+    TB_TRY(jacobian(s, post_line, z->data, d, eps, &post));
+    TB_TRY(jacobian(s, pre_line, z->data, d, eps, &pre));
+    TB_TRY(jacobian(s, repeated(s, post_line, n), z->data, d, eps, &deep));
+    TB_TRY(jacobian(s, repeated(s, pre_line, n), z->data, d, eps, &deep_pre));
+    TB_TRY(values_of(s, &post, one));
+    TB_TRY(values_of(s, &deep, one + d));
+    TB_TRY(put_grid(s, &post, "Post-LN: J = J_LN"));
+    TB_TRY(put_grid(s, &pre, "Pre-LN: J = I"));
+    shot_title(s, "The box learns nothing: F = 0",
+               shot_text(s,
+                         "Post-LN: J_LN, %zu of %zu directions pass. Pre-LN: "
+                         "the identity.",
+                         rank_of(one, d), d));
+    shot_tell(s, "d", "width", (double)d);
+    shot_tell(s, "N", "floors", (double)n);
+    shot_tell(s, "rank", "directions that pass Post-LN",
+              (double)rank_of(one, d));
+    shot_tell(s, "E3.max", "largest singular value of J_LN", one[0]);
+    shot_tell(s, "E3.max.N", "the same after N floors", one[d]);
+    shot_tell(s, "pre.off", "Pre-LN: largest entry of J - I",
+              from_identity(&pre));
+    shot_say(s, "Post-LN with F = 0 is J_LN: {rank} of {d} directions pass, at "
+                "{E3.max}. The toll is paid once: after {N} such floors it is "
+                "{E3.max.N}.");
+    shot_say(s, "Pre-LN with F = 0 is I: nothing is lost, at any depth.");
+    /* where eps is small beside the variance */
+    if (d > 2 && one[0] * tb_sqrt(eps) < 0.01) {
+        shot_check_that(s, rank_of(one, d) == d - 2,
+                        "Post-LN: J_LN has rank d - 2, here %zu of %zu",
+                        rank_of(one, d), d);
+        shot_check_that(s, tb_fabs(one[d] / one[0] - 1) < 0.01,
+                        "Post-LN: %zu floors let pass what one does, %.6g", n,
+                        one[d]);
+    }
+    shot_check_that(s,
+                    from_identity(&pre) == 0 && from_identity(&deep_pre) == 0,
+                    "Pre-LN: J is exactly I, through %zu floors too", n);
+    return TB_OK;
+}
+
+/* --- b: sigma -> 0 -------------------------------------------------------- */
+
+enum { SWEEP = 29, SWEEP_D = 8 };
+
+/* mean 5, and a spread of exactly sigma */
+static void list_of(double sigma, double z[SWEEP_D])
+{
+    static const double unit[SWEEP_D] = {-1.5, -0.5, -0.5, -0.5, 0, 0, 1, 2};
+    for (size_t i = 0; i < SWEEP_D; i++)
+        z[i] = 5 + sigma * unit[i];
+}
+
+/* Largest gain of J_LN, and that along z itself. */
+static tb_status gains_at(tb_shot *s, double sigma, double eps, double *most,
+                          double *radial)
+{
+    double z[SWEEP_D], values[SWEEP_D];
+    grid g;
+    list_of(sigma, z);
+    TB_TRY(jacobian(s, "layernorm(x)", z, SWEEP_D, eps, &g));
+    TB_TRY(values_of(s, &g, values));
+    *most = values[0];
+    *radial = values[SWEEP_D - 2];
+    return TB_OK;
+}
+
+typedef struct sweep {
+    double at[SWEEP], most[SWEEP], radial[SWEEP];
+    double here, mine; /* log10 of the chosen sigma, and its gain */
+    tb_series line[3];
+    tb_chart chart;
+} sweep;
+
+static tb_status fill(tb_shot *s, double eps, sweep *w)
+{
+    for (size_t i = 0; i < SWEEP; i++) {
+        w->at[i] = -6 + 0.25 * (double)i;
+        TB_TRY(
+            gains_at(s, tb_pow10(w->at[i]), eps, &w->most[i], &w->radial[i]));
+    }
+    w->line[0] = (tb_series){.label = "largest gain, 1/s",
+                             .x = w->at,
+                             .y = w->most,
+                             .n = SWEEP,
+                             .tone = TB_TONE_TOLL,
+                             .line = 3,
+                             .role = "toll"};
+    w->line[1] =
+        (tb_series){.label = "gain along the list itself, \xCE\xB5/s\xC2\xB3",
+                    .x = w->at,
+                    .y = w->radial,
+                    .n = SWEEP,
+                    .tone = TB_TONE_TOTAL,
+                    .dash = TB_DASHED};
+    w->chart = (tb_chart){
+        .title = "What a norm does to a nudge, as the list gets flat",
+        .x_label = "log10 of the spread \xCF\x83 (left: flat)",
+        .y_label = "gain of J_LN",
+        .series = w->line,
+        .count = eps > 0 ? 2 : 1, /* without eps the second is rounding */
+        .log_y = true,
+        .has_ref = eps > 0,
+        .ref = eps > 0 ? 1 / tb_sqrt(eps) : 0,
+        .ref_label = "1/\xE2\x88\x9A\xCE\xB5",
+        .width = 740,
+        .height = 340};
+    return TB_OK;
+}
+
+/* The chosen spread as a point; a flat list has no place on the axis. */
+static void mark(sweep *w, double sigma, double gain)
+{
+    if (sigma < 1e-6)
+        return;
+    w->here = tb_log10(sigma);
+    w->mine = gain;
+    w->line[w->chart.count++] = (tb_series){.label = "the chosen \xCF\x83",
+                                            .x = &w->here,
+                                            .y = &w->mine,
+                                            .n = 1,
+                                            .tone = TB_TONE_BAD,
+                                            .marker = TB_MARK_DIAMOND};
+}
+
+/* Asks for the value that does not exist; what the engine says to it. */
+static tb_status refusal(tb_shot *s, const char **said, tb_status *status)
+{
+    double a, b;
+    *status = gains_at(s, 0, 0, &a, &b);
+    *said = shot_text(s, "%s", tb_error(s->ctx));
+    tb_error_clear(s->ctx);
+    return *status == TB_ERR_MEMORY || !*said ? TB_ERR_MEMORY : TB_OK;
+}
+
+static tb_status tell_here(tb_shot *s, double sigma, double eps, sweep *w)
+{
+    double most, radial, root = tb_sqrt(sigma * sigma + eps);
+    TB_TRY(gains_at(s, sigma, eps, &most, &radial));
+    mark(w, sigma, most);
+    shot_tell(s, "E1.sigma", "spread \xCF\x83", sigma);
+    shot_tell(s, "E1.s", "s = \xE2\x88\x9A(\xCF\x83\xC2\xB2 + \xCE\xB5)", root);
+    shot_tell(s, "E1.std.out", "spread of the output, \xCF\x83/s",
+              sigma / root);
+    shot_tell(s, "E3.max", "largest gain of J_LN", most);
+    shot_tell(s, "E3.radial", "gain along the list", radial);
+    shot_say(s, "At \xCF\x83 = {E1.sigma} the norm divides by {E1.s}: the "
+                "largest gain is {E3.max}, and the output has a spread of "
+                "{E1.std.out}, not 1, where \xCE\xB5 is not small beside "
+                "\xCF\x83\xC2\xB2.");
+    shot_check_that(s, tb_fabs(most * root - 1) < 1e-9,
+                    "the largest gain is 1/s: %.8g", most);
+    return TB_OK;
+}
+
+static bool falls(const double *y, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (y[i] > y[i - 1] * (1 + 1e-9))
+            return false;
+    return true;
+}
+
+tb_status s7_flat(tb_shot *s)
+{
+    double sigma = shot_num(s, "sigma"), eps = shot_num(s, "eps");
+    sweep *w = shot_alloc(s, 1, sizeof *w);
+    const char *said;
+    tb_status status;
+    if (!w)
+        return TB_ERR_MEMORY;
+    TB_TRY(fill(s, eps, w));
+    TB_TRY(refusal(s, &said, &status));
+    if (sigma == 0 && eps == 0) {
+        s->refused = status;
+        shot_say(s, "Division by zero: with \xCE\xB5 = 0 a flat list has no "
+                    "value, and none is drawn.");
+    } else {
+        TB_TRY(tell_here(s, sigma, eps, w));
+    }
+    if (eps > 0)
+        shot_say(s, "Without spread, \xCF\x83 = 0, the gain ends at "
+                    "1/\xE2\x88\x9A\xCE\xB5: that is what \xCE\xB5 is for.");
+    shot_say(s, shot_text(s,
+                          "The engine, asked for a flat list and \xCE\xB5 = "
+                          "0: \"%s\" (exit code %d).",
+                          said, tb_status_exit(status)));
+    shot_title(s, "Spread collapses: \xCF\x83 \xE2\x86\x92 0",
+               shot_text(s,
+                         "Largest gain of a norm: %.4g at a spread of 10, %.6g "
+                         "at 1e-6.",
+                         w->most[SWEEP - 1], w->most[0]));
+    shot_below(s, &shot_chart, &w->chart);
+    shot_check_that(s, falls(w->most, SWEEP),
+                    "the gain only grows as the spread shrinks");
+    if (eps > 0)
+        shot_check_that(s, w->most[0] <= (1 + 1e-9) / tb_sqrt(eps),
+                        "and ends at 1/sqrt(eps) = %.6g", 1 / tb_sqrt(eps));
+    shot_check_that(s, status == TB_ERR_INPUT,
+                    "a flat list and eps = 0: a typed error, not a number");
+    return TB_OK;
+}
+
+/* --- e: the sum of a norm's outputs --------------------------------------- */
+
+typedef struct sum_of {
+    const double *z, *g;
+    size_t d;
+    double most, single; /* of |g|; if the first output alone is the loss */
+} sum_of;
+
+static tb_status sum_scene(tb_ctx *ctx, const void *data, tb_scene **out)
+{
+    const sum_of *m = data;
+    tb_scene *s;
+    char text[TB_SHOW_CHARS];
+    tb_style in = {.role = "in-arrow", .stroke = TB_TONE_IN, .line = 3};
+    tb_style road = {.role = "fwd", .stroke = TB_TONE_INK, .line = 2.4};
+    tb_style name = {.role = "label", .size = 15, .bold = true, .italic = true};
+    tb_style label = {.role = "label", .size = 12, .anchor = TB_MIDDLE};
+    TB_TRY(tb_scene_create(ctx, 560, 190, "The sum of a norm's outputs",
+                           "list, norm, sum", &s));
+    double w = tb_back_width(m->most);
+    tb_style back = {.role = "grad-hw",
+                     .id = "grad-sum",
+                     .stroke = TB_TONE_BAD,
+                     .dash = TB_DASHED,
+                     .line = w};
+    tb_style one = {.role = "grad-top", .stroke = TB_TONE_LANE, .line = 10};
+    tb_scene_text(s, 18, 75, "x", &name);
+    tb_scene_arrow(s, (double[]){36, 70, 196, 70}, 2, &in);
+    tb_scene_arrow(s, (double[]){260, 70, 386, 70}, 2, &road);
+    tb_scene_arrow(s, (double[]){430, 70, 500, 70}, 2, &road);
+    tb_scene_text(s, 508, 75, "L", &name);
+    tower_arrow(s, 500, 112, 252, 112, &one);
+    tower_arrow(s, 196, 112, 36, 112, &back);
+    const tb_diagram_part norm = {.kind = TB_DIAGRAM_NORM, .label = "LN"};
+    tb_part_booth(s, &norm, (tb_box){204, 53, 44, 76}, "booth", "");
+    tb_part_plus(s, 408, 70, 20);
+    tb_scene_text(s, 408, 45, "sum of all features", &label);
+    tb_scene_text(s, 380, 140, "1 to every output", &label);
+    tb_scene_text(
+        s, 116, 140,
+        tb_arena_printf(&s->arena, "at most %s", tb_show_number(m->most, text)),
+        &label);
+    tb_scene_text(
+        s, 18, 174, "Below: what comes back; width by the law of the towers.",
+        &(tb_style){.role = "note", .fill = TB_TONE_MUTED, .size = 12});
+    tb_scene_resize(s, 560, 186);
+    return tb_scene_done(s, out);
+}
+
+static tb_status sum_term(tb_ctx *ctx, const void *data,
+                          const tb_terminal *term, tb_out *out)
+{
+    const sum_of *m = data;
+    char text[TB_SHOW_CHARS], line[120];
+    (void)ctx;
+    tb_term_wrap(&out->buf, term, 2,
+                 "x \xE2\x94\x80\xE2\x94\x80\xE2\x96\xA3\xE2\x94\x80\xE2\x94"
+                 "\x80[sum]\xE2\x94\x80\xE2\x96\xBA L");
+    tb_format(line, sizeof line,
+              "back: 1 to every output of the norm, at most %s to an input",
+              tb_show_number(m->most, text));
+    tb_term_wrap(&out->buf, term, 2, line);
+    return tb_buf_status(&out->buf);
+}
+
+static void sum_json(const void *data, tb_json *j)
+{
+    const sum_of *m = data;
+    tb_json_string(j, "title", "The sum of a norm's outputs");
+    tb_json_tensor(j, "gradient", TB_F64, m->g, 1, &m->d);
+}
+
+static const shot_face sum_face = {"chain", sum_scene, sum_term, NULL,
+                                   sum_json};
+
+/* The gradient by x of the outputs times c. */
+static tb_status gradient(tb_shot *s, const sum_of *m, const double *c,
+                          double *g)
+{
+    double eps = shot_num(s, "eps");
+    const tb_eval_value set = {"x", 1, {m->d}, m->z};
+    const tb_eval_value cotangent = {"y", 1, {m->d}, c};
+    const tb_eval e = {.text = "layernorm(x)",
+                       .sets = &set,
+                       .nsets = 1,
+                       .cotangent = &cotangent,
+                       .eps = &eps};
+    tb_eval_result *r;
+    TB_TRY(tb_eval_run(s->ctx, &e, &r));
+    for (size_t i = 0; i < r->ngrads; i++)
+        if (tb_streq(r->grads[i].name, "x"))
+            memcpy(g, r->grads[i].data, m->d * sizeof *g);
+    tb_eval_free(s->ctx, r);
+    return TB_OK;
+}
+
+static double largest(const double *g, size_t d)
+{
+    double most = 0;
+    for (size_t i = 0; i < d; i++)
+        most = tb_max2(most, tb_fabs(g[i]));
+    return most;
+}
+
+static tb_status sum_gradients(tb_shot *s, sum_of *m)
+{
+    double *c = shot_alloc(s, m->d, sizeof *c),
+           *g = shot_alloc(s, m->d, sizeof *g);
+    if (!c || !g)
+        return TB_ERR_MEMORY;
+    c[0] = 1;
+    TB_TRY(gradient(s, m, c, g));
+    m->single = largest(g, m->d);
+    for (size_t i = 0; i < m->d; i++)
+        c[i] = 1;
+    TB_TRY(gradient(s, m, c, g));
+    m->g = g;
+    m->most = largest(g, m->d);
+    return TB_OK;
+}
+
+tb_status s7_sum(tb_shot *s)
+{
+    const shot_value *z = shot_get(s, "z");
+    sum_of *m = shot_alloc(s, 1, sizeof *m);
+    if (!m)
+        return TB_ERR_MEMORY;
+    *m = (sum_of){.z = z->data, .d = z->n};
+    TB_TRY(sum_gradients(s, m));
+    shot_title(s, "The sum of a LayerNorm's outputs has no gradient",
+               shot_text(s,
+                         "Ones arrive at %zu outputs of a norm; at most %.3g "
+                         "goes on to any input.",
+                         m->d, m->most));
+    shot_below(s, &sum_face, m);
+    shot_tell(s, "g", "largest entry of the gradient", m->most);
+    shot_tell(s, "g.one", "the same where the loss is one output", m->single);
+    shot_say(s, "A norm's outputs sum to the sum of its bias, whatever the "
+                "input: a loss that is their sum sends back {g} at most (one "
+                "output alone: {g.one}). Reported as a bug of a framework, it "
+                "is algebra: "
+                "https://github.com/pytorch/pytorch/issues/63541.");
+    shot_check_that(s, m->most <= 1e-12 && (m->d < 3 || m->single > 1e-9),
+                    "no input gets more than 1e-12: %.3g; one output alone "
+                    "sends %.3g",
+                    m->most, m->single);
+    return TB_OK;
+}
