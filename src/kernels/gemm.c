@@ -281,9 +281,13 @@ static bool run_own(tb_ctx *ctx, const tb_gemm_args *g)
  * this form, at most so many multiplications, and C so many rows and columns.
  */
 typedef bool (*back_end)(tb_ctx *ctx, const tb_gemm_args *g);
+enum {
+    ACROSS = 1, /* A B^T, a linear's forward; without it A B and A^T B */
+    ONE = 2,    /* row of A, where our code has vectors */
+    AVX512 = 4  /* only there */
+};
 typedef struct choice {
-    bool across;      /* A B^T: a linear's forward */
-    bool with_avx512; /* only there */
+    unsigned form;
     double most;
     size_t rows, cols;
     back_end by[3];
@@ -297,7 +301,8 @@ typedef struct choice {
  *                          OpenBLAS  ours       OpenBLAS  ours
  *   8^3 to 64^3            1.1-2.2   1.0-1.3    1.1-6.7   0.8-2.0
  *   96^3 to 384^3          0.8-1.0   1.0-1.2    0.7-1.0   0.83-1.0
- *   1 to 8 rows            0.2-1.9   0.5-1.5    0.2-1.3   0.1-1.4
+ *   1 row, B in no cache   0.4-1.5   1.0-3.0
+ *   2 to 8 rows            0.2-1.9   0.5-1.5    0.2-1.3   0.1-1.4
  *   16 to 64 rows          0.7-1.9   0.87-2.8   0.6-1.2   0.5-1.2
  *   128 rows               0.88-1.0  0.94-1.1   0.83-1.0  0.85-1.0
  *   layers, rows 256-4096  0.8-1.0   0.95-1.42  0.7-0.96  0.89-1.05
@@ -307,26 +312,31 @@ typedef struct choice {
  * of the better of the two, but for A B^T of 64 to 256 rows on two threads (1.1
  * of ours): not used. */
 static const choice choices[] = {
-    {true, false, 1 << 16, 0, 0, {tb_gemm_cblas, tb_gemm_dnnl, run_own}},
-    {true, true, ANY, 16, 32, {run_own}},
-    {true, false, ANY, 0, 0, {tb_gemm_dnnl, tb_gemm_cblas, run_own}},
-    {false, false, 64 * 64 * 64, 0, 0, {tb_gemm_cblas, tb_gemm_dnnl, run_own}},
-    {false, true, ANY, 128, 32, {tb_gemm_dnnl, run_own}},
-    {false, false, ANY, 0, 0, {tb_gemm_dnnl, tb_gemm_cblas, run_own}},
+    {ACROSS | ONE, ANY, 0, 0, {run_own}},
+    {ACROSS, 1 << 16, 0, 0, {tb_gemm_cblas, tb_gemm_dnnl, run_own}},
+    {ACROSS | AVX512, ANY, 16, 32, {run_own}},
+    {ACROSS, ANY, 0, 0, {tb_gemm_dnnl, tb_gemm_cblas, run_own}},
+    {0, 64 * 64 * 64, 0, 0, {tb_gemm_cblas, tb_gemm_dnnl, run_own}},
+    {AVX512, ANY, 128, 32, {tb_gemm_dnnl, run_own}},
+    {0, ANY, 0, 0, {tb_gemm_dnnl, tb_gemm_cblas, run_own}},
 };
 
-static bool fits(const choice *c, const tb_gemm_args *g, bool avx512)
+static bool fits(const choice *c, const tb_gemm_args *g, const char *isa)
 {
     double size = (double)g->m * (double)g->n * (double)g->k;
-    return c->across == (!g->ta && g->tb) && (avx512 || !c->with_avx512) &&
-           size <= c->most && g->m >= c->rows && g->n >= c->cols;
+    if ((c->form & ONE) && (g->m != 1 || tb_streq(isa, "ref")))
+        return false;
+    if ((c->form & AVX512) && !tb_streq(isa, "avx512"))
+        return false;
+    return ((c->form & ACROSS) != 0) == (!g->ta && g->tb) && size <= c->most &&
+           g->m >= c->rows && g->n >= c->cols;
 }
 
 static void run_f32(tb_ctx *ctx, const tb_gemm_args *g)
 {
     const choice *c = choices;
-    bool avx512 = has_avx512(ctx);
-    while (!fits(c, g, avx512))
+    const char *isa = tb_kern_get(ctx, TB_F32)->isa;
+    while (!fits(c, g, isa))
         c++;
     for (size_t i = 0; !c->by[i](ctx, g); i++)
         ;

@@ -77,8 +77,10 @@ static void choose_grid(const tb_gemm_args *g, size_t parts, tb_gemm_grid *grid)
 void tb_gemm_cut(const tb_ctx *ctx, const tb_gemm_args *g, tb_gemm_part_fn part)
 {
     tb_gemm_grid grid = {.g = g, .part = part, .rows = 1, .cols = 1};
-    /* a part of less, about 5 us of work, costs more to start than it saves */
-    const double parts = (double)g->m * (double)g->n * (double)g->k / 150e3;
+    /* a part of less, about 5 us of work, costs more to start than it saves;
+     * few rows wait for B, some 6 rows long */
+    const double m = g->m < 6 ? 6 : (double)g->m;
+    const double parts = m * (double)g->n * (double)g->k / 150e3;
     const int threads = tb_threads_count(ctx);
     if (parts >= 2 && threads >= 2)
         choose_grid(g, parts < threads ? (size_t)parts : (size_t)threads,
