@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Rewrites expected texts and pictures from what the program prints now; read
-# `git diff tests/golden` before you commit. Goldens of ops come from PyTorch
-# and are rewritten only where it is installed.
+# `git diff tests/golden docs/img` before you commit. Goldens of ops come from
+# PyTorch and are rewritten only where it is installed.
 set -eu
 cd "$(dirname "$0")/.."
 export TB_GOLDEN=write
@@ -21,4 +21,5 @@ if [ -n "$python" ]; then
 else
     echo "no PyTorch: tests/golden/ops stays (tools/setup.sh --goldens)"
 fi
-git diff --stat -- tests/golden 2>/dev/null || true
+tools/pictures.sh
+git diff --stat -- tests/golden docs/img 2>/dev/null || true

@@ -6,12 +6,13 @@ import ctypes.util
 import json
 import os
 import struct
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from tb_cli import Skip, test  # noqa: E402
+from tb_cli import PROGRAM, ROOT, Skip, test  # noqa: E402
 
 SHOT = "batchnorm"
 
@@ -95,3 +96,13 @@ def picture_without_cairo(t):
         t.has(r.err, "cairo", "no-such-library", "libcairo2")
         t.ok(not os.path.exists(os.path.join(t.dir, name)))
     picture(t, "--out", "a.svg", env={"TB_CAIRO": "no-such-library"}, rc=0)
+
+
+@test
+def pictures_of_the_docs_are_the_programs(t):
+    subprocess.run([os.path.join(ROOT, "tools", "pictures.sh"), t.dir],
+                   env={**os.environ, "TOLLBOOTH": PROGRAM}, check=True)
+    images = os.path.join(ROOT, "docs", "img")
+    for name in sorted(os.listdir(images)):
+        with open(os.path.join(images, name), "rb") as f:
+            t.ok(content(t, name) == f.read(), name, "- tools/pictures.sh")
