@@ -49,6 +49,19 @@ void shot_list_tell(tb_shot *s, const char *name, const double *v, size_t n)
 
 /* --- inputs --------------------------------------------------------------- */
 
+tb_status shot_list_over(tb_shot *s, const char *name, size_t d,
+                         const double **out)
+{
+    const shot_value *v = shot_get(s, name);
+    double *list = shot_alloc(s, d, sizeof *list);
+    if (!list)
+        return TB_ERR_MEMORY;
+    for (size_t i = 0; i < d; i++)
+        list[i] = v->data[i % v->n];
+    *out = list;
+    return TB_OK;
+}
+
 tb_status shot_list_read(tb_shot *s, const char *name, const double **out,
                          size_t *d)
 {
@@ -58,13 +71,7 @@ tb_status shot_list_read(tb_shot *s, const char *name, const double **out,
         return TB_FAIL(s->ctx, TB_ERR_SHAPE,
                        "set %s: got %zu number, wanted %d to %d", name, *d,
                        SHOT_LIST_LEAST, SHOT_LIST_MOST);
-    double *list = shot_alloc(s, *d, sizeof *list);
-    if (!list)
-        return TB_ERR_MEMORY;
-    for (size_t i = 0; i < *d; i++)
-        list[i] = x->data[i % x->n];
-    *out = list;
-    return TB_OK;
+    return shot_list_over(s, name, *d, out);
 }
 
 /* Tokens before the shown one, of its mean and spread. */

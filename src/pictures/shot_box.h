@@ -30,8 +30,8 @@ typedef struct shot_box {
 /* Rows of a shot's table for its inputs. */
 #define SHOT_INPUT_X(own_)                                                     \
     {                                                                          \
-        "x", "the list x", TB_SHOT_LIST, own_, -1000, 1000,                    \
-            .step = 0.5, .most = SHOT_LIST_MOST                                \
+        "x", "the list x", TB_SHOT_LIST, own_, -20, 20, .step = 0.5,           \
+                                                        .most = SHOT_LIST_MOST \
     }
 #define SHOT_INPUT_D(own_)                                                     \
     {                                                                          \
@@ -63,6 +63,10 @@ typedef struct shot_box {
  * it is shorter; d is its length where only x is set. */
 tb_status shot_list_read(tb_shot *s, const char *name, const double **out,
                          size_t *d);
+/** A list of the inputs as d numbers, from its start again where it is
+ * shorter. */
+tb_status shot_list_over(tb_shot *s, const char *name, size_t d,
+                         const double **out);
 /** From the inputs x d F scale T seed; skip stays to be set. */
 tb_status shot_box_read(tb_shot *s, shot_box *b);
 

@@ -9,20 +9,6 @@ enum { LIST, SUBTRACT, DIVIDE, SCALE, SHIFT };
 
 /* --- reading -------------------------------------------------------------- */
 
-/* A list of the inputs, from its start again where it is shorter than d. */
-static tb_status spread_over(tb_shot *s, const char *name, size_t d,
-                             const double **out)
-{
-    const shot_value *v = shot_get(s, name);
-    double *list = shot_alloc(s, d, sizeof *list);
-    if (!list)
-        return TB_ERR_MEMORY;
-    for (size_t i = 0; i < d; i++)
-        list[i] = v->data[i % v->n];
-    *out = list;
-    return TB_OK;
-}
-
 static tb_status read(tb_shot *s, shot_norm_of *n)
 {
     const double *z;
@@ -36,8 +22,8 @@ static tb_status read(tb_shot *s, shot_norm_of *n)
     for (size_t i = 0; i < n->d; i++)
         wild[i] = z[i] * shot_num(s, "wild") + shot_num(s, "offset");
     n->z = wild;
-    TB_TRY(spread_over(s, "gain", n->d, &n->gain));
-    return spread_over(s, "bias", n->d, &n->bias);
+    TB_TRY(shot_list_over(s, "gain", n->d, &n->gain));
+    return shot_list_over(s, "bias", n->d, &n->bias);
 }
 
 /* --- numbers -------------------------------------------------------------- */
@@ -275,14 +261,14 @@ static tb_status build(tb_shot *s)
 const shot_row shot_s4 = {
     .name = "S4",
     .about = "LayerNorm step by step, and its Jacobian",
-    .input = {{"z", "the list z", TB_SHOT_LIST, "[2,4,4,4,5,5,7,9]", -1000,
-               1000, .step = 0.5, .most = SHOT_LIST_MOST},
+    .input = {{"z", "the list z", TB_SHOT_LIST, "[2,4,4,4,5,5,7,9]", -20, 20,
+               .step = 0.5, .most = SHOT_LIST_MOST},
               SHOT_INPUT_D("8"),
               {"wild", "wildness: z times", TB_SHOT_NUMBER, "1", 1e-6, 1000,
                .step = 1, .log = true},
               {"offset", "offset: z plus", TB_SHOT_NUMBER, "0", -100, 100,
                .step = 1},
-              {"eps", "eps", TB_SHOT_NUMBER, "0", 0, 0.1, .step = 1,
+              {"eps", "eps", TB_SHOT_NUMBER, "0", 0, 0.1, .step = 1e-9,
                .log = true},
               {"gain", "gain of each number", TB_SHOT_LIST, "[1]", -10, 10,
                .step = 0.1, .most = SHOT_LIST_MOST},

@@ -42,7 +42,7 @@ static void one_bar(tb_scene *s, const stage_bars *b, const char *id,
                    .id = id,
                    .title = title,
                    .fill = tone,
-                   .alpha = quiet ? 0.35 : 0};
+                   .alpha = quiet ? 0.65 : 0};
     tb_scene_rect(s, tb_min2(x0, x1), y, tb_fabs(x1 - x0), h, &st);
 }
 

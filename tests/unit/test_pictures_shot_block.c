@@ -151,7 +151,7 @@ TB_TEST(s3_draws_two_roads_back)
         check_faces(T, "S3", set);
     }
     check_faces(T, "S3", "j=0,scale=4,J=numeric,h=1e-12");
-    check_faces(T, "S3", "x=[100,-200,50],h=0.1,nudge=-2,F=relu,d=9");
+    check_faces(T, "S3", "x=[10,-20,5],h=0.1,nudge=-2,F=relu,d=9");
 }
 
 /* A box that is off: width law and arrows say 1, 0 and 1. */
