@@ -103,12 +103,14 @@ static bool show_proof(session *s, size_t card)
     return true;
 }
 
+/* The answer, and the command that draws what shows it. */
 static bool show_answer(session *s, const tb_card *card)
 {
-    char where[120];
-    snprintf(where, sizeof where, "%s%s%s", card->shot,
-             *card->settings ? ", " : "", card->settings);
-    return say(s, "  ", card->answer, 2) && say(s, "  picture: ", where, 4);
+    char command[160];
+    bool set = *card->settings != '\0';
+    snprintf(command, sizeof command, "tollbooth picture %s%s%s%s", card->shot,
+             set ? " --set '" : "", card->settings, set ? "'" : "");
+    return say(s, "  ", card->answer, 2) && say(s, "  ", command, 4);
 }
 
 /* 1 to 4, as often as it takes; GRADES if the quiz ends here. */

@@ -137,6 +137,7 @@ READ = {  # by row; what is not here is a card
     "7c": lambda d: [gain(d["jacobian"])],
     "7d": lambda d: [gain(d["jacobian"])],
     "7f": lambda d: ends(d, "toll") + [stem(d)["lane"], stem(d)["total"]],
+    "7g": lambda d: [n["value"] for n in d["numbers"] if n["id"].startswith("E15")],
     "7h": lambda d: [stem(d)["lane"], stem(d)["total"]],
     "7i": lambda d: [stem(d, i)["lane"] for i in range(4)],
     "7j": lambda d: [stem(d)["lane"]],
