@@ -119,6 +119,7 @@ tb_status shot_read(tb_shot *s, const char *settings);
     X(s6)                                                                      \
     X(s7)                                                                      \
     X(sum)                                                                     \
+    X(f6)                                                                      \
     X(n1)                                                                      \
     X(n2)                                                                      \
     X(n3)                                                                      \
