@@ -22,6 +22,7 @@ int cmd_generate(tb_ctx *ctx, int argc, char **argv);
 int cmd_lint(tb_ctx *ctx, int argc, char **argv);
 int cmd_picture(tb_ctx *ctx, int argc, char **argv);
 int cmd_recall(tb_ctx *ctx, int argc, char **argv);
+int cmd_report(tb_ctx *ctx, int argc, char **argv);
 int cmd_score(tb_ctx *ctx, int argc, char **argv);
 int cmd_train(tb_ctx *ctx, int argc, char **argv);
 int cmd_translate(tb_ctx *ctx, int argc, char **argv);

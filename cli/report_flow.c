@@ -345,7 +345,7 @@ static void parameters(report_sink *s, pool *p, const stack_view *v)
         .column_label = "floor (block)",
         .value_label = "root mean square of the gradient of the mean loss",
         .scale = TB_HEAT_LOG,
-        .decades = 6,
+        .decades = 4,
         .print_values = TB_PRINT_NEVER};
     sink_heat(s, &h, NULL);
 }

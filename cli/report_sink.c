@@ -32,7 +32,6 @@ static void titled(report_sink *s, const char *mark, const char *text)
     keep(s, tb_out_put(s->out, mark));
     keep(s, tb_out_put(s->out, " "));
     text_lines(s, text, 3);
-    blank(s);
 }
 
 void sink_heading(report_sink *s, const char *text)

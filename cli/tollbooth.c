@@ -28,6 +28,8 @@ static const command commands[] = {
      true},
     {"compare", cmd_compare, "blocks on the same data and seeds, one report",
      true},
+    {"report", cmd_report, "one page from trained folders and printed JSON",
+     true},
     {"generate", cmd_generate, "write text with a trained model", true},
     {"translate", cmd_translate,
      "lines of a source through a trained encoder and decoder", true},
@@ -35,7 +37,8 @@ static const command commands[] = {
      true},
     {"bench", cmd_bench, "how fast this machine is, case by case", true},
     {"picture", cmd_picture, "a figure of the walkthrough, computed", false},
-    {"recall", cmd_recall, "questions and answers, proved by the engine", false},
+    {"recall", cmd_recall, "questions and answers, proved by the engine",
+     false},
     {"blocks", cmd_blocks, "the blocks that are built in", false},
 };
 

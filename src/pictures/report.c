@@ -187,7 +187,9 @@ void tb_report_figure(tb_report *r, const tb_scene *scene, const char *caption,
     char prefix[32];
     tb_format(prefix, sizeof prefix, "fig%zu", ++r->figures);
     tb_buf_puts(b, "<figure>\n<div class=\"scroll\" tabindex=\"0\" "
-                   "role=\"region\" aria-label=\"figure\">\n");
+                   "role=\"region\" aria-label=\"figure\" style=\"--w:");
+    tb_px(b, 1.25 * tb_scene_width(scene)); /* no larger than that */
+    tb_buf_puts(b, "px\">\n");
     note(r, tb_scene_svg(scene, &(tb_svg){.in_html = true, .prefix = prefix},
                          r->body));
     tb_buf_puts(b, "</div>\n");

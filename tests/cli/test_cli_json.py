@@ -232,6 +232,27 @@ def json_compare(t):
 
 
 @test
+def json_report(t):
+    t.write("book.txt", story(400))
+    t.run("train", "pre-ln", "--text", "book.txt", "--depth", "1", *TINY,
+          "--steps", "4", "--val-every", "2", "--out", "run", rc=0)
+    t.run("train", "pre-ln", "--text", "book.txt", "--depth", "1", *TINY,
+          "--steps", "3", "--lr", "1e28", "--init", "*: normal(0.02)", "--out",
+          "bad", rc=4)
+    t.write("flow.json", t.run("flow", "post-ln", "--depth", "1", "--tokens", "8",
+                               "--json").out)
+    objects = [t.run("report", *runs, "--json", rc=0).json() for runs in (
+        ["run", "flow.json"], ["bad/log.jsonl"])]
+    compare_with(t, "report", objects, skip=("runs[].flow.",))
+    compare_with(t, "flow", [{"tollbooth": "", "runs": [r["flow"]]}
+                             for r in objects[0]["runs"]] + [
+        t.run("flow", "pre-ln", "--depth", "1", "--spectrum", "--tokens", "8",
+              "--weights", "--json").json(),
+        t.run("flow", "pre-ln", "--depth", "1", "--stack", "encoder-decoder",
+              "--tokens", "8", "--json").json()])
+
+
+@test
 def json_bench(t):
     compare_with(t, "bench", [t.run("bench", "norm:8x16:fwd", "attn:1x4x2x4:bwd",
                                     "step:L1d8T4B2V5:bf16", "--rounds", "1",

@@ -176,4 +176,166 @@ def report_that_cannot_be_written(t):
     t.has(r.err, "none/r.html")
 
 
+def trained(t, name="run", *words, block="post-ln", rc=0):
+    t.write("book.txt", story(600))
+    return t.run("train", block, "--text", "book.txt", "--out", name, "--depth",
+                 "2", "--width", "16", "--heads", "2", "--context", "16", "--batch",
+                 "2", "--steps", "12", "--val-every", "6", *words, rc=rc)
+
+
+@test
+def report_of_a_folder(t):
+    trained(t)
+    r = t.run("report", "run", rc=0)
+    t.has(r.out, "report: report.html", "OK where not listed")
+    text = read(t, "report.html")
+    page = check_page(t, text)
+    t.eq(page.data, t.run("report", "run", "--json").out.rstrip("\n").replace(
+        "tollbooth report run --json", "tollbooth report run"))
+    words = [h[1] for h in page.headings]
+    order = ["post-ln, 2 blocks", "Verdicts", "Runs", "Lane and total",
+             "post-ln, 2 blocks (run)", "Gradient", "Sublayers", "Training",
+             "Equations and Jacobians", "Method"]
+    at = [words.index(w) for w in order]
+    t.eq(at, sorted(at), words)
+    t.has(text, "SHA-256 of model.safetensors", "Loss by update", "Update ratio",
+          "Gradient norm by update")
+    run, = strict(page.data)["runs"]
+    t.eq((run["kind"], run["training"]["status"] in ("ok", "plateau"),
+          run["training"]["steps"]), ("folder", True, 12))
+    t.eq([p[0] for p in run["training"]["loss_curve"]], list(range(1, 13)))
+    t.eq([p[0] for p in run["training"]["val_curve"]], [6, 12])
+    # the flow is that of `flow` on the same text
+    flow = t.run("flow", "run", "--text", "book.txt", "--json").json()["runs"][0]
+    t.eq(run["flow"], flow)
+    os.remove(t.path("book.txt"))
+    t.run("report", "run", rc=0)
+    os.remove(t.path("run", "log.jsonl"))
+    t.run("report", "run", rc=0)
+    t.ok("Loss by update" not in read(t, "report.html"))
+
+
+@test
+def report_of_files(t):
+    """What flow, compare and train printed; a flow has the same bytes again."""
+    flow = t.run("flow", "post-ln", "pre-ln", "--depth", "1,2", "--spectrum",
+                 "--weights", "--width", "8", "--heads", "2", "--tokens", "8",
+                 "--json", rc=0)
+    t.write("flow.json", flow.out)
+    two = t.run("flow", "pre-ln", "--stack", "encoder-decoder", "--depth", "1",
+                "--json", *SMALL, rc=0)
+    t.write("two.json", two.out)
+    trained(t, "run")
+    t.write("train.jsonl", t.run("train", "--resume", "--out", "run", "--json").out)
+    t.write("compare.json", t.run(
+        "compare", "post-ln", "pre-ln", "--text", "book.txt", "--depth", "1,2",
+        "--steps", "8", "--width", "16", "--heads", "2", "--context", "16",
+        "--json", rc=0).out)
+    files = ["flow.json", "two.json", "run/log.jsonl", "compare.json"]
+    d = t.run("report", *files, "--json", "--out", "all.html", rc=0).json()
+    check_page(t, read(t, "all.html"))
+    kinds = [r["kind"] for r in d["runs"]]
+    t.eq(kinds, ["flow"] * 5 + ["train"] + ["compare"] * 8)
+    was = flow.json()["runs"] + two.json()["runs"]
+    t.eq([r["flow"] for r in d["runs"][:5]], was)
+    for r in was:  # to the byte
+        t.ok(flow.out.count(r["block"]) > 0)
+    t.eq([r["flow"] is not None for r in d["runs"][6:]],
+         [True, False] * 4, "one flow for each block and depth")
+    t.eq(d["runs"][5]["training"]["steps"], 12)
+
+
+@test
+def report_terminal(t):
+    trained(t)
+    r = t.run("report", "run", "--terminal", rc=0)
+    order = ["Verdicts", "Runs", "Lane and total", "Gradient by depth", "Tolls",
+             "The residual stream", "What each sublayer adds",
+             "Parameter gradients by floor", "Every sublayer", "Training",
+             "Update ratio", "Method"]
+    at = [r.out.index(w) for w in order]
+    t.eq(at, sorted(at))
+    t.ok(not os.path.exists(t.path("report.html")))
+    for columns in (40, 80, 200):
+        wide = t.run("report", "run", "--terminal", env={"COLUMNS": str(columns)})
+        for line in wide.out.splitlines():
+            t.ok(len(line) <= columns, len(line), line)
+    plain = t.run("report", "run", "--terminal", "--ascii", "--diffable")
+    t.ok(plain.out.isascii(), plain)
+    t.ok("SHA" not in plain.out and "tollbooth report" not in plain.out)
+    t.eq(plain.raw, t.run("report", "run", "--terminal", "--ascii",
+                          "--diffable").raw)
+
+
+@test
+def report_verdicts_on_training(t):
+    """DIVERGED and UPDATE: one training that fires each, one that does not."""
+    trained(t)
+    calm, = t.run("report", "run", "--json", rc=0).json()["runs"]
+    levels = {v["code"]: v["level"] for v in calm["training"]["verdicts"]}
+    t.eq(levels, {"UPDATE": "OK"})
+    loud, = t.run("report", "run", "--json", "--threshold", "UPDATE=1.0000001",
+                  rc=0).json()["runs"]
+    v, = loud["training"]["verdicts"]
+    t.eq((v["level"], v["threshold"]), ("NOTE", 1.0000001))
+    trained(t, "slow", "--lr", "1e-7")
+    v, = t.run("report", "slow", "--json").json()["runs"][0]["training"]["verdicts"]
+    t.eq((v["code"], v["level"]), ("UPDATE", "NOTE"))
+    t.ok(v["value"] > 10 and "less" in v["sentence"], v)
+    trained(t, "bad", "--lr", "1e28", "--init", "*: normal(0.02)", "--save-every",
+            "1", rc=4)
+    r = t.run("report", "bad/log.jsonl", "--check", rc=1)
+    t.has(r.out, "FAIL DIVERGED")
+    t.has(read(t, "report.html"), "diverged")
+    t.run("report", "run", "--check", rc=0)
+    t.run("report", "run", "--check", "--threshold", "VANISH=1e9", rc=0)
+
+
+@test
+def report_refuses(t):
+    trained(t)
+    t.write("other.json", '{"runs": [{"block": "x"}]}')
+    t.write("none.json", '{"runs": []}')
+    t.write("text", "no JSON")
+    for name in ("other.json", "none.json", "text", "missing.json"):
+        r = t.run("report", "run", name, rc=3)
+        t.has(r.err, name)
+        t.ok(not os.path.exists(t.path("report.html")))
+    t.run("report", rc=2)
+    t.has(t.run("report", "run", "--threshold", "VANISHH=1", rc=2).err,
+          "did you mean VANISH")
+    t.run("report", "run", "--threshold", "VANISH", rc=2)
+    r = t.run("report", "run", "--out", "none/r.html", rc=5)
+    t.has(r.err, "none/r.html")
+    # a log cut short by a kill
+    with open(t.path("run", "log.jsonl"), "r+", encoding="utf-8") as f:
+        text = f.read()
+        f.seek(0)
+        f.truncate()
+        f.write(text[:len(text) * 2 // 3])
+    run, = t.run("report", "run", "--json", rc=0).json()["runs"]
+    t.eq(run["training"]["status"], None)
+    t.ok(0 < run["training"]["steps"] < 12)
+
+
+@test
+def report_long_log_is_thinned(t):
+    """At most 2,000 points, and the peaks among them."""
+    trained(t)
+    with open(t.path("run", "log.jsonl"), encoding="utf-8") as f:
+        head, step = f.read().splitlines()[:2]
+    lines = [head]
+    for i in range(1, 30001):
+        one = strict(step)
+        one["step"], one["loss"] = i, 9.5 if i == 12345 else 2 + 1 / i
+        lines.append(__import__("json").dumps(one))
+    t.write("long.jsonl", "\n".join(lines) + "\n")
+    run, = t.run("report", "long.jsonl", "--json", "--out", "r.html",
+                 rc=0).json()["runs"]
+    curve = run["training"]["loss_curve"]
+    t.ok(1000 < len(curve) <= 2000, len(curve))
+    t.ok([12345, 9.5] in curve and curve[0][0] == 1 and curve[-1][0] == 30000)
+    check_page(t, read(t, "r.html"))
+
+
 alone(__name__)
