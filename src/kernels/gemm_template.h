@@ -115,8 +115,21 @@ static void FN(copy_strips)(const tb_gemm_args *g, size_t i0, size_t rows,
 #    define GEMM_HIGH 1, 3
 #endif
 
-/* A square of vectors, transposed by rounds of a perfect shuffle. */
-TB_INLINE void FN(transpose_square)(FN(vec) v[FN(VEC)], REAL *out, size_t ldo)
+/* n lines `ld` apart of a square of vectors; the others are 0. */
+TB_INLINE void FN(load_square)(size_t n, const REAL *x, size_t ld,
+                               FN(vec) v[FN(VEC)])
+{
+    const FN(vec) zero = {0};
+    GEMM_UNROLL
+    for (size_t i = 0; i < (size_t)FN(VEC); i++) {
+        v[i] = zero;
+        if (i < n)
+            memcpy(&v[i], x + i * ld, sizeof v[i]);
+    }
+}
+
+/* Transposed by rounds of a perfect shuffle. */
+TB_INLINE void FN(transpose_square)(FN(vec) v[FN(VEC)])
 {
     FN(vec) t[FN(VEC)];
     GEMM_UNROLL
@@ -132,34 +145,19 @@ TB_INLINE void FN(transpose_square)(FN(vec) v[FN(VEC)], REAL *out, size_t ldo)
         for (int i = 0; i < FN(VEC); i++)
             v[i] = t[i];
     }
+}
+
+/* n lines, `ld` apart, of a square of vectors, transposed to lines `ldo` apart.
+ */
+TB_INLINE void FN(transpose)(size_t n, const REAL *x, size_t ld, REAL *out,
+                             size_t ldo)
+{
+    FN(vec) v[FN(VEC)];
+    FN(load_square)(n, x, ld, v);
+    FN(transpose_square)(v);
     GEMM_UNROLL
     for (int i = 0; i < FN(VEC); i++)
         memcpy(out + (size_t)i * ldo, &v[i], sizeof v[i]);
-}
-
-/* From lines `ld` apart to lines `ldo` apart. */
-TB_INLINE void FN(transpose)(const REAL *x, size_t ld, REAL *out, size_t ldo)
-{
-    FN(vec) v[FN(VEC)];
-    GEMM_UNROLL
-    for (int i = 0; i < FN(VEC); i++)
-        memcpy(&v[i], x + (size_t)i * ld, sizeof v[i]);
-    FN(transpose_square)(v, out, ldo);
-}
-
-/* The same, lines from the n-th on being 0. */
-TB_INLINE void FN(transpose_some)(size_t n, const REAL *x, size_t ld, REAL *out,
-                                  size_t ldo)
-{
-    const FN(vec) zero = {0};
-    FN(vec) v[FN(VEC)];
-    GEMM_UNROLL
-    for (size_t i = 0; i < (size_t)FN(VEC); i++) {
-        v[i] = zero;
-        if (i < n)
-            memcpy(&v[i], x + i * ld, sizeof v[i]);
-    }
-    FN(transpose_square)(v, out, ldo);
 }
 
 /* One panel of B from lines along k: squares, then what is left over. */
@@ -169,7 +167,8 @@ TB_INLINE void FN(panel_across)(const REAL *b, size_t ld, size_t w, size_t kc,
     size_t whole = w == FN(NR) ? kc / FN(VEC) * FN(VEC) : 0;
     for (size_t k = 0; k < whole; k += FN(VEC))
         for (size_t j = 0; j < FN(NR); j += FN(VEC))
-            FN(transpose)(b + j * ld + k, ld, out + k * FN(NR) + j, FN(NR));
+            FN(transpose)
+    (FN(VEC), b + j * ld + k, ld, out + k * FN(NR) + j, FN(NR));
     for (size_t j = 0; j < w; j++)
         for (size_t k = whole; k < kc; k++)
             out[k * FN(NR) + j] = b[j * ld + k];

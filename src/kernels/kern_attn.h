@@ -183,9 +183,9 @@ static void FN(attn_across)(size_t rows, size_t n, const REAL *x, size_t ld,
             const REAL *from = x + r * ld + i;
             REAL *to = y + i * TB_ATTN_KEYS + r;
             if (r + FN(VEC) <= rows)
-                FN(transpose)(from, ld, to, TB_ATTN_KEYS);
+                FN(transpose)(FN(VEC), from, ld, to, TB_ATTN_KEYS);
             else
-                FN(transpose_some)
+                FN(transpose)
             (rows > r ? rows - r : 0, from, ld, to, TB_ATTN_KEYS);
         }
     for (size_t i = deep; i < n; i++)
@@ -520,14 +520,11 @@ static void FN(attn_finish)(const tb_k_attn *p, const REAL *rows, REAL *out)
     }
 }
 
-static void FN(attn_fwd)(const tb_k_attn *p, void *out)
+#include "kernels/kern_attn_one.h"
+
+static void FN(attn_tiles)(const tb_k_attn *p, const FN(attn_work) * w)
 {
-    const FN(attn_work) w = FN(attn_carve)(p);
     FN(attn_block) b = {.p = p};
-    for (size_t r = 0; r < p->rows; r++) {
-        p->stat[2 * r] = (double)-REAL_INF;
-        p->stat[2 * r + 1] = 0;
-    }
     for (; b.c0 < p->keys; b.c0 += TB_ATTN_KEYS) {
         const REAL *k = (const REAL *)p->k + b.c0 * p->ldk;
         const REAL *v = (const REAL *)p->v + b.c0 * p->ldv;
@@ -535,13 +532,26 @@ static void FN(attn_fwd)(const tb_k_attn *p, void *out)
         b.r0 = FN(attn_start)(p, b.c0);
         if (b.r0 >= p->rows)
             break;
-        FN(attn_across)(b.n, p->hd, k, p->ldk, w.kt);
-        bool bad = FN(attn_copy_clean)(b.n, b.n, p->vd, 1, v, p->ldv, w.v);
+        FN(attn_across)(b.n, p->hd, k, p->ldk, w->kt);
+        bool bad = FN(attn_copy_clean)(b.n, b.n, p->vd, 1, v, p->ldv, w->v);
         for (; b.r0 < p->rows; b.r0 += b.rows) {
             b.rows = FN(least)(TB_ATTN_ROWS, p->rows - b.r0);
-            FN(attn_fwd_tile)(&b, &w, bad);
+            FN(attn_fwd_tile)(&b, w, bad);
         }
     }
+}
+
+static void FN(attn_fwd)(const tb_k_attn *p, void *out)
+{
+    const FN(attn_work) w = FN(attn_carve)(p);
+    for (size_t r = 0; r < p->rows; r++) {
+        p->stat[2 * r] = (double)-REAL_INF;
+        p->stat[2 * r + 1] = 0;
+    }
+    if (p->rows == 1)
+        FN(one_query)(p, &w);
+    else
+        FN(attn_tiles)(p, &w);
     FN(attn_finish)(p, w.rows, out);
 }
 

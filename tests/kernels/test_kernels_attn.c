@@ -134,6 +134,46 @@ TB_TEST(f64)
     all_sets(T, TB_F64);
 }
 
+/* --- one query ---------------------------------------------------------------
+ */
+
+/* Each query alone: the bits that it has among others. */
+static void alone(tb_test *T, const head *h, const tb_k_attn_passes *passes)
+{
+    const size_t size = tb_dtype_size(h->t), vd = h->p.vd;
+    double *stat = tb_test_guarded(T, 2 * sizeof *stat);
+    void *out = tb_test_guarded(T, vd * size);
+    passes->fwd(&h->p, h->out[0]);
+    for (size_t r = 0; r < h->p.rows; r++) {
+        tb_k_attn p = h->p;
+        p.rows = 1;
+        p.first += (ptrdiff_t)r;
+        p.number += r * p.keys;
+        p.q = (const char *)p.q + r * p.ldq * size;
+        if (p.keep)
+            p.keep = (const char *)p.keep + r * p.keep_ld * size;
+        p.stat = stat;
+        passes->fwd(&p, out);
+        TB_SAME(T, out, (char *)h->out[0] + r * vd * size, vd * size);
+        TB_SAME(T, stat, h->p.stat + 2 * r, 2 * sizeof *stat);
+    }
+}
+
+TB_TEST(a_query_alone)
+{
+    const size_t keys[] = {1, 7, 9, 16, 17, 63, 64, 65, 130, 200};
+    const size_t wide[] = {1, 3, 8, 16, 20, 33, 64, 70};
+    for (size_t k = 0; k < 40 && T->failed < 5; k++) {
+        tb_dtype t = k % 2 ? TB_F64 : TB_F32;
+        head h;
+        open_head(T, &h, t, 3, keys[k / 2 % 10], wide[below(T, 8)],
+                  wide[below(T, 8)]);
+        for (size_t i = 0; tb_kern_isas[i]; i++)
+            if (tb_kern_isa(tb_kern_isas[i], t))
+                alone(T, &h, tb_kern_isa(tb_kern_isas[i], t)->attn);
+    }
+}
+
 /* --- many gradients of one forward pass -------------------------------------
  */
 
