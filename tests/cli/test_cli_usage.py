@@ -235,7 +235,10 @@ def examples_run(t):
             if command == "train":
                 words[words.index("run")] = "example-run"
             r = t.run(*words, rc=0)
-            t.ok(r.out, r)
+            if command == "picture" and "--out" in words:
+                t.ok(os.path.getsize(t.path(words[words.index("--out") + 1])), r)
+            else:
+                t.ok(r.out, r)
 
 
 @test
