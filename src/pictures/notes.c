@@ -72,10 +72,12 @@ static void put_html(tb_buf *b, const char *s)
         }
 }
 
-static tb_status put_field(tb_ctx *ctx, tb_buf *b, const char *s)
+static tb_status put_field(tb_ctx *ctx, tb_buf *b, const char *before,
+                           const char *s)
 {
     tb_buf html;
     tb_buf_init(&html, ctx);
+    put_html(&html, before);
     put_html(&html, s);
     const char *text = tb_buf_str(&html);
     bool quoted = strpbrk(text, "\t\n\r\"") || text[0] == '#';
@@ -108,13 +110,15 @@ static tb_status write_anki(tb_ctx *ctx, const tb_notes *notes, bool two_way,
                   two_way ? NOTES_TWO_WAY : NOTES_ONE_WAY);
     for (size_t i = 0; i < notes->n; i++) {
         const tb_note *note = &notes->notes[i];
-        TB_TRY(put_field(ctx, b, note->question));
+        TB_TRY(put_field(ctx, b, "", note->question));
         tb_buf_putc(b, '\t');
-        TB_TRY(put_field(ctx, b, note->answer));
+        TB_TRY(put_field(ctx, b, "", note->answer));
         tb_buf_putc(b, '\t');
-        TB_TRY(put_field(ctx, b, note->id));
-        tb_buf_printf(b, "\t%s%s\n", *note->deck ? NOTES_ANKI_TAG : "",
-                      note->deck);
+        TB_TRY(put_field(ctx, b, "", note->id));
+        tb_buf_putc(b, '\t');
+        TB_TRY(
+            put_field(ctx, b, *note->deck ? NOTES_ANKI_TAG : "", note->deck));
+        tb_buf_putc(b, '\n');
     }
     return tb_buf_status(b);
 }
@@ -123,6 +127,17 @@ static tb_status write_anki(tb_ctx *ctx, const tb_notes *notes, bool two_way,
  * A tag alone on its line names the deck of what follows; a card is one line,
  * "question::answer ^block-id". The plugin looks for its separator anywhere
  * but in `code`. */
+
+/* Letters, digits and dashes: what Anki makes up itself is none and is left
+ * out, since behind a card's text it would be read as part of it. */
+static bool is_block_id(const char *s)
+{
+    size_t n = 0;
+    while ((s[n] >= '0' && s[n] <= '9') || s[n] == '-' ||
+           ((s[n] | 32) >= 'a' && (s[n] | 32) <= 'z'))
+        n++;
+    return n > 0 && s[n] == '\0';
+}
 
 static tb_status put_markdown(tb_ctx *ctx, tb_buf *b, const tb_note *note,
                               const char *s)
@@ -159,7 +174,9 @@ static tb_status write_obsidian(tb_ctx *ctx, const tb_notes *notes,
         TB_TRY(put_markdown(ctx, b, note, note->question));
         tb_buf_puts(b, two_way ? ":::" : "::");
         TB_TRY(put_markdown(ctx, b, note, note->answer));
-        tb_buf_printf(b, *note->id ? " ^%s\n" : "%s\n", note->id);
+        if (is_block_id(note->id))
+            tb_buf_printf(b, " ^%s", note->id);
+        tb_buf_putc(b, '\n');
     }
     return tb_buf_status(b);
 }

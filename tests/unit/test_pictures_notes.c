@@ -60,7 +60,7 @@ TB_TEST(anki_escapes)
 {
     tb_note hard[] = {
         {"a", "", "tab\there", "\"quoted\"", 0},
-        {"b", "d e", "two\nlines", "a < b & c > d &lt; \\(x < y\\)", 0},
+        {"b", "d\te", "two\nlines", "a < b & c > d &lt; \\(x < y\\)", 0},
         {"", "", "#no comment", "costs $5", 0}};
     const tb_notes notes = {.n = TB_LEN(hard), .notes = hard};
     tb_out *out;
@@ -75,7 +75,7 @@ TB_TEST(anki_escapes)
            "#guid column:3\n#tags column:4\n#if matches:update current\n"
            "\"tab\there\"\t\"\"\"quoted\"\"\"\ta\t\n"
            "\"two\nlines\"\ta &lt; b &amp; c &gt; d &amp;lt; "
-           "\\(x &lt; y\\)\tb\ttollbooth::d e\n"
+           "\\(x &lt; y\\)\tb\t\"tollbooth::d\te\"\n"
            "\"#no comment\"\tcosts $5\t\t\n");
     tb_out_destroy(out);
 }
@@ -100,6 +100,11 @@ TB_TEST(obsidian_text)
            "#flashcards/tollbooth/one\n\nis $x$::yes ^a-1\n\n"
            "costs \\$5::no ^a-2\n\n#flashcards/tollbooth/two\n\nq::a\n");
     check_round(T, &notes, TB_NOTES_OBSIDIAN, true);
+    some[0].id = "k<:[}x"; /* as Anki makes them: no block id */
+    tb_out_reset(out);
+    notes.n = 1;
+    TB_OKAY(T, tb_notes_write(T->ctx, &notes, TB_NOTES_OBSIDIAN, false, out));
+    TB_STR(T, tb_out_str(out), "#flashcards/tollbooth/one\n\nis $x$::yes\n");
     tb_out_destroy(out);
 }
 
