@@ -84,6 +84,7 @@ static const struct {
     uint32_t cp;
     char c;
 } ascii[] = {{0xA0, ' '},
+             {0xA7, 'S'},
              {0xB7, '.'},
              {0xD7, 'x'},
              {0xB1, '~'},

@@ -229,7 +229,7 @@ const shot_row shot_f6 = {
     .input = {{"order", "order of the beads", TB_SHOT_CHOICE, "post", 0, 0,
                .choices = ORDERS},
               {"equation", "equation (instead of an order)", TB_SHOT_TEXT, "",
-               0, 0},
+               0, 0, .step = 0},
               {"i", "floor i", TB_SHOT_NUMBER, "2", 0, F6_FLOORS, .step = 1,
                .whole = true},
               {"j", "dial j", TB_SHOT_NUMBER, "3", 1, F6_DIALS, .step = 1,

@@ -120,6 +120,8 @@ tb_status shot_read(tb_shot *s, const char *settings);
     X(s7)                                                                      \
     X(sum)                                                                     \
     X(f6)                                                                      \
+    X(f_map)                                                                   \
+    X(checklist)                                                               \
     X(n1)                                                                      \
     X(n2)                                                                      \
     X(n3)                                                                      \
