@@ -452,6 +452,8 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv)
          "loss|random|coherent", 0},
         {"spectrum", OPT_FLAG, &o.spec.spectrum, NULL,
          "singular values of the whole stack (B*T*d up to 512)", 0, 0},
+        {"what-if", OPT_FLAG, &o.spec.what_if, NULL,
+         "the same in changed blocks, for --report and --json", 0, 0},
         {"dtype", OPT_CHOICE, &o.dtype, NULL, "number type (default f32)",
          "f32|f64", 0},
         {"exact", OPT_FLAG, &o.exact, NULL, "our own matrix products only", 0,

@@ -133,6 +133,7 @@ static tb_status add_folder(work *w, const char *dir)
                          .batch = w->o->batch,
                          .seed = w->o->seed,
                          .spectrum = w->o->spectrum,
+                         .what_if = true,
                          .thresholds = w->o->limits,
                          .nthresholds = w->o->nlimits};
     s = measure(w, lm, recorded, &spec, &tokens);

@@ -178,6 +178,17 @@ static tb_status read_verdict(pool *p, tb_config *c, tb_verdict *v)
     return TB_OK;
 }
 
+static tb_status read_change(pool *p, tb_config *c, tb_flow_change *x)
+{
+    static const field real[] = {
+        {"lane", offsetof(tb_flow_change, lane)},
+        {"total", offsetof(tb_flow_change, total)},
+        {"least_total", offsetof(tb_flow_change, least_total)},
+        {"loss", offsetof(tb_flow_change, loss)}};
+    TRY(json_text(p, c, "change", "", &x->change));
+    return numbers(c, real, COUNT(real), x);
+}
+
 static tb_status read_spectrum(pool *p, tb_config *c, tb_flow *f)
 {
     static const field real[] = {{"rms", offsetof(tb_spectrum, rms)},
@@ -221,6 +232,7 @@ READ_LIST(read_row, tb_flow_row)
 READ_LIST(read_norm, tb_flow_norm)
 READ_LIST(read_weight, tb_flow_weight)
 READ_LIST(read_verdict, tb_verdict)
+READ_LIST(read_change, tb_flow_change)
 
 static tb_status read_final(tb_config *run, const char *key, tb_flow_stack *s)
 {
@@ -274,6 +286,8 @@ tb_status flow_read(pool *p, tb_config *run, tb_flow **out)
     f->has_spread = f->nweights && f->weights[0].start;
     TRY(read_verdicts(p, run, "verdicts", &f->verdicts, &f->nverdicts));
     TRY(read_spectrum(p, run, f));
+    if (tb_config_what(run, "what_if") != TB_CONFIG_ABSENT)
+        TRY(read_changes(p, run, "what_if", &f->changes, &f->nchanges));
     if (f->nrows == 0)
         return TB_ERR_INPUT;
     TRY(split(run, f));

@@ -176,33 +176,43 @@ static void details(report_sink *s, pool *p, const report *r)
     }
 }
 
+static const tb_column change_columns[] = {
+    {"run", TB_LEFT, 2, true},           {"change", TB_LEFT, 0, true},
+    {"lane k=0", TB_RIGHT, 0, false},    {"total k=0", TB_RIGHT, 0, false},
+    {"least total", TB_RIGHT, 1, false}, {"loss", TB_RIGHT, 1, false}};
+enum { CHANGE_COLUMNS = sizeof change_columns / sizeof change_columns[0] };
+
+static void change_row(pool *p, const report_flow *f, const tb_flow_change *x,
+                       const char **c)
+{
+    const double numbers[] = {x->lane, x->total, x->least_total, x->loss};
+    c[0] = f->label;
+    c[1] = x->change;
+    for (size_t k = 0; k < 4; k++)
+        c[2 + k] = pool_number(p, numbers[k]);
+}
+
 static void changes(report_sink *s, pool *p, const report *r)
 {
-    static const tb_column columns[] = {
-        {"run", TB_LEFT, 2, true},           {"change", TB_LEFT, 0, true},
-        {"lane k=0", TB_RIGHT, 0, false},    {"total k=0", TB_RIGHT, 0, false},
-        {"least total", TB_RIGHT, 1, false}, {"loss", TB_RIGHT, 1, false}};
-    const char **cells = pool_get(p, 6 * r->nchanges, sizeof *cells);
-    if (r->nchanges == 0 || !cells)
+    size_t n = 0, at = 0;
+    for (size_t i = 0; i < r->nflows; i++)
+        n += r->flows[i].flow->nchanges;
+    const char **cells = pool_get(p, CHANGE_COLUMNS * n, sizeof *cells);
+    if (n == 0 || !cells)
         return;
-    for (size_t i = 0; i < r->nchanges; i++) {
-        const report_change *x = &r->changes[i];
-        const double numbers[] = {x->lane, x->total, x->least, x->loss};
-        cells[6 * i] = x->run;
-        cells[6 * i + 1] = x->change;
-        for (size_t k = 0; k < 4; k++)
-            cells[6 * i + 2 + k] = pool_number(p, numbers[k]);
-    }
-    const tb_table t = {.columns = columns,
-                        .n_columns = 6,
+    for (size_t i = 0; i < r->nflows; i++)
+        for (size_t k = 0; k < r->flows[i].flow->nchanges; k++)
+            change_row(p, &r->flows[i], &r->flows[i].flow->changes[k],
+                       cells + CHANGE_COLUMNS * at++);
+    const tb_table t = {.columns = change_columns,
+                        .n_columns = CHANGE_COLUMNS,
                         .cells = cells,
-                        .n_rows = r->nchanges};
+                        .n_rows = n};
     sink_heading(s, "What if");
-    sink_paragraph(s,
-                   "The same measurement with %s in a changed block, not "
-                   "trained again: it says what the placement does to these "
-                   "weights, not what training would make of it.",
-                   r->weights);
+    sink_paragraph(s, "The same measurement in changed blocks with the same "
+                      "weights: those of the seed, or the trained ones. "
+                      "Not retrained: it says what a placement does to these "
+                      "weights, not what training would make of it.");
     sink_table(s, &t);
 }
 

@@ -40,12 +40,6 @@ typedef struct report_block {
     const char *drawn;  /* for text: what explain prints. NULL: none */
 } report_block;
 
-/** The same weights in a changed block. */
-typedef struct report_change {
-    const char *run, *change;
-    double lane, total, least, loss;
-} report_change;
-
 typedef struct report {
     const char *title, *lead, *command;
     const tb_report_setting *settings;
@@ -57,9 +51,7 @@ typedef struct report {
     const report_training *trainings;
     size_t ntrainings;
     const tb_table *runs; /* one line per run, or NULL */
-    const report_change *changes;
-    size_t nchanges;
-    const char *weights;       /* of the changes: "the same seed" */
+
     const char *const *method; /* lines beside those of every report */
     size_t nmethod;
     const char *json; /* the object of --json */

@@ -577,24 +577,6 @@ static void files_json(const run_item *r, tb_json *j)
     tb_json_end(j);
 }
 
-static void changes_json(const run_item *r, tb_json *j)
-{
-    if (r->nchanges == 0)
-        return;
-    tb_json_array(j, "what_if");
-    for (size_t i = 0; i < r->nchanges; i++) {
-        const report_change *c = &r->changes[i];
-        tb_json_object(j, NULL);
-        tb_json_string(j, "change", c->change);
-        tb_json_number(j, "lane", c->lane);
-        tb_json_number(j, "total", c->total);
-        tb_json_number(j, "least_total", c->least);
-        tb_json_number(j, "loss", c->loss);
-        tb_json_end(j);
-    }
-    tb_json_end(j);
-}
-
 void run_json(const run_item *r, tb_json *j)
 {
     tb_json_object(j, NULL);
@@ -612,6 +594,5 @@ void run_json(const run_item *r, tb_json *j)
         tb_flow_json(r->flow, j, "flow");
     else
         tb_json_null(j, "flow");
-    changes_json(r, j);
     tb_json_end(j);
 }

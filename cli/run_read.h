@@ -32,8 +32,6 @@ typedef struct run_item {
     double loss, val_loss; /* last ones; nan: none */
     tb_flow *flow;         /* NULL: none */
     bool owned;            /* measured here, so to be freed */
-    const report_change *changes;
-    size_t nchanges;
 } run_item;
 
 typedef struct run_list {

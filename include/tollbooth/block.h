@@ -40,6 +40,22 @@ const char *tb_builtin_name(size_t i);
  * NULL. */
 const char *tb_block_about(const tb_block *b);
 
+/** A change of a block's equations, to ask what if. */
+typedef enum tb_change {
+    TB_CHANGE_SCALE,     /* every branch times a value */
+    TB_CHANGE_CUT,       /* no skip around any branch */
+    TB_CHANGE_CUT_ONE,   /* the same in one block alone, by its number */
+    TB_CHANGE_TO_BRANCH, /* norm(x + F(x)) becomes x + F(norm(x)), with a final
+                            norm if there was none */
+    TB_CHANGE_TO_LANE    /* and the other way */
+} tb_change;
+
+/** tb_block_changed - the changed block; *out is NULL where the change finds
+ * nothing to change. Names of weights stay, so the same seed or the same
+ * weights give the same values. */
+tb_status tb_block_changed(tb_ctx *ctx, const tb_block *b, tb_change what,
+                           double value, tb_block **out);
+
 /** Where each norm's eps and kind came from, by ruling 6. */
 typedef enum tb_origin {
     TB_FROM_DEFAULT,

@@ -33,6 +33,7 @@ typedef struct tb_flow_spec {
     tb_cotangent cotangent;
     bool weights;  /* mean and std of every weight too */
     bool spectrum; /* singular values of d x_K / d x_0 (B*T*d <= 512) */
+    bool what_if;  /* the same in changed blocks */
     /* batch*(T+1) token ids of a real text, row by row; NULL: random ones */
     const int32_t *ids;
     const tb_threshold *thresholds;
@@ -114,6 +115,14 @@ typedef struct tb_spectrum {
     double *values; /* [n], falling */
 } tb_spectrum;
 
+/** A changed block with the same seed or the same weights, not trained again,
+ * in the stack with the head. */
+typedef struct tb_flow_change {
+    const char *change; /* "every branch times 2"; the first: "as it is" */
+    double lane, total; /* at k = 0 */
+    double least_total, loss;
+} tb_flow_change;
+
 /** One stack: its rows, its top being the last of them. Of an encoder and a
  * decoder the encoder's rows come first. */
 typedef struct tb_flow_stack {
@@ -146,6 +155,8 @@ typedef struct tb_flow {
     tb_spectrum spectrum;
     size_t nverdicts;
     tb_verdict *verdicts;
+    size_t nchanges; /* with spec.what_if */
+    tb_flow_change *changes;
 } tb_flow;
 
 /**

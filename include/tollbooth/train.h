@@ -343,7 +343,9 @@ tb_status tb_lm_score(tb_lm *m, const int32_t *ids, size_t n,
                       const char *logits_npy, tb_score *out);
 
 /** tb_lm_flow - gradient flow of the trained weights, dropout off and running
- * statistics frozen; settings and dtype of `spec` are the model's. */
+ * statistics frozen; settings and dtype of `spec` are the model's. With
+ * spec->what_if changed blocks get the trained weights by their names; what
+ * they have beside those starts by its rules. */
 tb_status tb_lm_flow(tb_lm *m, const tb_flow_spec *spec, tb_flow **out);
 
 #pragma GCC visibility pop

@@ -645,6 +645,12 @@ void tb_flow_free(tb_ctx *ctx, tb_flow *f)
     tb_free(ctx, box);
 }
 
+static tb_status same_seed(void *user, const tb_block *b,
+                           const tb_flow_spec *spec, tb_flow **out)
+{
+    return tb_flow_measure(user, b, spec, out);
+}
+
 tb_status tb_flow_measure(tb_ctx *ctx, const tb_block *b,
                           const tb_flow_spec *spec, tb_flow **out)
 {
@@ -655,5 +661,11 @@ tb_status tb_flow_measure(tb_ctx *ctx, const tb_block *b,
     if (s == TB_OK)
         s = tb_flow_of_model(m, spec, out);
     tb_model_destroy(m);
+    if (s == TB_OK && spec->what_if)
+        s = tb_flow_what_if(*out, b, spec, same_seed, ctx);
+    if (s != TB_OK) {
+        tb_flow_free(ctx, *out);
+        *out = NULL;
+    }
     return s;
 }

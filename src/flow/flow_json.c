@@ -119,6 +119,24 @@ static void verdicts_json(const tb_flow *f, tb_json *j)
     tb_json_end(j);
 }
 
+static void changes_json(const tb_flow *f, tb_json *j)
+{
+    if (f->nchanges == 0)
+        return;
+    tb_json_array(j, "what_if");
+    for (size_t i = 0; i < f->nchanges; i++) {
+        const tb_flow_change *c = &f->changes[i];
+        tb_json_object(j, NULL);
+        tb_json_string(j, "change", c->change);
+        tb_json_number(j, "lane", c->lane);
+        tb_json_number(j, "total", c->total);
+        tb_json_number(j, "least_total", c->least_total);
+        tb_json_number(j, "loss", c->loss);
+        tb_json_end(j);
+    }
+    tb_json_end(j);
+}
+
 static void settings_json(const tb_flow *f, tb_json *j)
 {
     tb_json_string(j, "block", f->block);
@@ -159,5 +177,6 @@ void tb_flow_json(const tb_flow *f, tb_json *j, const char *key)
     weights_json(f, j);
     spectrum_json(f, j);
     verdicts_json(f, j);
+    changes_json(f, j);
     tb_json_end(j);
 }

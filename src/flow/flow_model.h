@@ -30,6 +30,13 @@ tb_status tb_flow_spectrum(tb_model *m, const tb_batch *batch,
 /** tb_singular_values - of n x n numbers, which are used up; largest first. */
 void tb_singular_values(tb_ctx *ctx, double *rows, size_t n, double *values);
 
+/** tb_flow_what_if - fill f->changes; `again` measures a changed block. */
+typedef tb_status (*tb_flow_again)(void *user, const tb_block *changed,
+                                   const tb_flow_spec *spec, tb_flow **out);
+tb_status tb_flow_what_if(tb_flow *f, const tb_block *b,
+                          const tb_flow_spec *spec, tb_flow_again again,
+                          void *user);
+
 /** tb_flow_judge - fill f->verdicts from the table in verdict.c, for every
  * stack. nonfinite: numbers found in each. */
 tb_status tb_flow_judge(tb_ctx *ctx, tb_flow *f, const size_t *nonfinite,

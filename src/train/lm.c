@@ -127,11 +127,54 @@ tb_status tb_lm_need_task(const tb_lm *m, const char *what, tb_task task)
                    tb_task_name(task));
 }
 
+/* Weights of the same name and size. */
+static void copy_weights(const tb_model *from, tb_model *to)
+{
+    size_t one = tb_dtype_size(to->dtype);
+    for (size_t i = 0; i < to->nviews; i++)
+        for (size_t k = 0; k < from->nviews; k++) {
+            const tb_view *a = &from->views[k], *b = &to->views[i];
+            if (a->count == b->count && tb_streq(a->name, b->name))
+                memcpy((char *)to->params + b->offset * one,
+                       (const char *)from->params + a->offset * one,
+                       a->count * one);
+        }
+}
+
+/* The trained weights in another block; what that has beside them starts as
+ * its rules say. */
+static tb_status same_weights(void *user, const tb_block *b,
+                              const tb_flow_spec *spec, tb_flow **out)
+{
+    const tb_lm *m = user;
+    tb_model *model;
+    *out = NULL;
+    TB_TRY(tb_model_create(m->ctx, b, &spec->settings, m->record.spec.dtype,
+                           &model));
+    tb_model_quiet(model);
+    tb_status s = tb_model_init(model, m->record.spec.seed);
+    if (s == TB_OK) {
+        copy_weights(m->model, model);
+        s = tb_flow_of_model(model, spec, out);
+    }
+    tb_model_destroy(model);
+    return s;
+}
+
 tb_status tb_lm_flow(tb_lm *m, const tb_flow_spec *spec, tb_flow **out)
 {
     tb_flow_spec own = *spec;
     own.settings = m->record.spec.settings;
+    own.settings.dropout = 0;
     own.dtype = m->model->dtype;
     m->batch = m->time = 0; /* it binds anew */
-    return tb_flow_of_model(m->model, &own, out);
+    TB_TRY(tb_flow_of_model(m->model, &own, out));
+    if (!spec->what_if)
+        return TB_OK;
+    tb_status s = tb_flow_what_if(*out, m->block, &own, same_weights, m);
+    if (s != TB_OK) {
+        tb_flow_free(m->ctx, *out);
+        *out = NULL;
+    }
+    return s;
 }

@@ -200,6 +200,28 @@ def flow_norms_and_tokens(t):
 
 
 @test
+def flow_what_if(t):
+    """A norm moved onto the branch is pre-LN with the same weights, to the bit."""
+    post, pre = flow(t, "post-ln", "pre-ln", "--depth", "3", "--what-if", *SMALL)
+    changes = {x["change"]: x for x in post["what_if"]}
+    moved = next(x for c, x in changes.items() if "onto the branch" in c)
+    t.eq((moved["lane"], moved["total"], moved["loss"]),
+         (1, pre["sublayers"][0]["total"], pre["loss"]))
+    same = post["what_if"][0]
+    t.eq((same["change"], same["lane"], same["total"], same["loss"]),
+         ("as it is", post["sublayers"][0]["lane"], post["sublayers"][0]["total"],
+          post["loss"]))
+    t.eq(changes["no skip anywhere"]["lane"], 0)
+    t.eq(changes["no skip in block 2"]["lane"], 0)
+    half, = flow(t, "x = norm(x + 0.5*F(x))", "--depth", "3", *SMALL)
+    t.eq(changes["every branch times 0.5"]["total"], half["sublayers"][0]["total"])
+    plain, = flow(t, "pre-ln", "--depth", "3", *SMALL)
+    t.ok("what_if" not in plain)
+    none, = flow(t, "x = norm(x)", "--depth", "1", "--what-if", *SMALL)
+    t.eq(len(none["what_if"]), 1)
+
+
+@test
 def flow_text(t):
     t.write("book.txt", story(200))
     a, = flow(t, "pre-ln", "--depth", "1", "--text", "book.txt", *SMALL)

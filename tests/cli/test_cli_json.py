@@ -181,7 +181,7 @@ def json_flow(t):
         ["pre-ln", "post-ln", "no-skip", "parallel", "--depth", "2", "--width",
          "16", "--heads", "2", "--tokens", "8"],
         ["pre-ln", "--depth", "1", "--width", "16", "--heads", "2", "--tokens", "8",
-         "--spectrum", "--weights", "--dtype", "f64"],
+         "--spectrum", "--weights", "--what-if", "--dtype", "f64"],
         ["pre-ln", "--stack", "encoder-decoder", "--depth", "1", "--width", "16",
          "--heads", "2", "--tokens", "8"])])
 
@@ -226,7 +226,7 @@ def json_compare(t):
     compare_with(t, "flow", [{"tollbooth": "", "runs": [r["flow"]]}
                              for r in objects[0]["runs"]] + [
         t.run("flow", "pre-ln", "--depth", "1", "--spectrum", "--tokens", "8",
-              "--weights", "--json").json(),
+              "--weights", "--what-if", "--json").json(),
         t.run("flow", "pre-ln", "--depth", "1", "--stack", "encoder-decoder",
               "--tokens", "8", "--json").json()])
 
@@ -247,7 +247,7 @@ def json_report(t):
     compare_with(t, "flow", [{"tollbooth": "", "runs": [r["flow"]]}
                              for r in objects[0]["runs"]] + [
         t.run("flow", "pre-ln", "--depth", "1", "--spectrum", "--tokens", "8",
-              "--weights", "--json").json(),
+              "--weights", "--what-if", "--json").json(),
         t.run("flow", "pre-ln", "--depth", "1", "--stack", "encoder-decoder",
               "--tokens", "8", "--json").json()])
 

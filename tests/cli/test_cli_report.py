@@ -195,7 +195,7 @@ def report_of_a_folder(t):
     words = [h[1] for h in page.headings]
     order = ["post-ln, 2 blocks", "Verdicts", "Runs", "Lane and total",
              "post-ln, 2 blocks (run)", "Gradient", "Sublayers", "Training",
-             "Equations and Jacobians", "Method"]
+             "What if", "Equations and Jacobians", "Method"]
     at = [words.index(w) for w in order]
     t.eq(at, sorted(at), words)
     t.has(text, "SHA-256 of model.safetensors", "Loss by update", "Update ratio",
@@ -206,7 +206,8 @@ def report_of_a_folder(t):
     t.eq([p[0] for p in run["training"]["loss_curve"]], list(range(1, 13)))
     t.eq([p[0] for p in run["training"]["val_curve"]], [6, 12])
     # the flow is that of `flow` on the same text
-    flow = t.run("flow", "run", "--text", "book.txt", "--json").json()["runs"][0]
+    flow = t.run("flow", "run", "--text", "book.txt", "--what-if",
+                 "--json").json()["runs"][0]
     t.eq(run["flow"], flow)
     os.remove(t.path("book.txt"))
     t.run("report", "run", rc=0)
@@ -219,7 +220,7 @@ def report_of_a_folder(t):
 def report_of_files(t):
     """What flow, compare and train printed; a flow has the same bytes again."""
     flow = t.run("flow", "post-ln", "pre-ln", "--depth", "1,2", "--spectrum",
-                 "--weights", "--width", "8", "--heads", "2", "--tokens", "8",
+                 "--weights", "--what-if", "--width", "8", "--heads", "2", "--tokens", "8",
                  "--json", rc=0)
     t.write("flow.json", flow.out)
     two = t.run("flow", "pre-ln", "--stack", "encoder-decoder", "--depth", "1",
