@@ -130,7 +130,7 @@ static void dials_json(const void *data, tb_json *j)
     tb_json_end(j);
 }
 
-static const shot_face face = {"dials", dials_scene, dials_term, dials_html,
+static const shot_face face = {"tokens", dials_scene, dials_term, dials_html,
                                dials_json};
 
 /* --- shot ----------------------------------------------------------------- */

@@ -109,6 +109,8 @@ tb_status shot_read(tb_shot *s, const char *settings);
 /** Every shot, in the order of the walkthrough. */
 #define SHOTS(X)                                                               \
     X(f1)                                                                      \
+    X(f2)                                                                      \
+    X(f3)                                                                      \
     X(f4)                                                                      \
     X(f5)                                                                      \
     X(s1)                                                                      \

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* F1, F4 and F5: a list as bars, its mean and spread, the parts of a norm. */
+/* F1 to F5: a list as bars, boxes on floors, two roads home, mean and spread,
+ * the parts of a norm. */
 #include "test_pictures_shot_help.h"
+
+#include "pictures/shot_house.h"
 
 /* --- F1 ------------------------------------------------------------------- */
 
@@ -130,5 +133,123 @@ TB_TEST(f5_draws_every_part)
         tb_scene_destroy(scene);
         tb_shot_destroy(s);
         check_faces(T, "F5", set);
+    }
+}
+
+/* --- F2 ------------------------------------------------------------------- */
+
+TB_TEST(f2_one_box_per_floor)
+{
+    static const char *const names[] = {"F", "Sublayer", "MHA/FFN"};
+    char first[256] = "";
+    for (size_t k = 0; k < TB_LEN(names); k++)
+        for (int n = 1; n <= 6; n++) {
+            char set[64];
+            tb_scene *scene;
+            tb_format(set, sizeof set, "name=%s,floors=%d,d=%d,wrong=%d",
+                      names[k], n, 2 * n + 4, n % 2);
+            tb_shot *s = make_shot(T, "F2", set);
+            TB_OKAY(T, tb_shot_scene(s, &scene));
+            TB_CHECK(T, roles(scene, "box", NULL) == (size_t)n);
+            TB_CHECK(T, roles(scene, "floor", NULL) == (size_t)n);
+            TB_CHECK(T, roles(scene, "skip", NULL) == 0);
+            TB_CHECK(T, roles(scene, "error", NULL) == (size_t)(n % 2));
+            tb_scene_destroy(scene);
+            tb_shot_destroy(s);
+            check_faces(T, "F2", set);
+        }
+    /* another name on the box, and every number stays */
+    for (size_t k = 0; k < TB_LEN(names); k++) {
+        char set[64], all[256] = "";
+        tb_format(set, sizeof set, "name=%s", names[k]);
+        tb_shot *s = make_shot(T, "F2", set);
+        const shot_house *h = panel_of(T, s, "house");
+        for (size_t i = 0; h && i <= h->n; i++)
+            tb_format(all + strlen(all), sizeof all - strlen(all), "%.17g ",
+                      h->length[i]);
+        if (k == 0)
+            memcpy(first, all, sizeof first);
+        TB_CHECK(T, tb_streq(all, first));
+        tb_shot_destroy(s);
+    }
+}
+
+/* The engine's own words, in the picture. */
+TB_TEST(f2_wrong_box_is_refused)
+{
+    tb_shot *s = make_shot(T, "F2", "wrong=1,d=5");
+    const shot_house *h = panel_of(T, s, "house");
+    TB_CHECK(T, h && h->error && strstr(h->error, "widths differ: 5 and"));
+    TB_CHECK(T, number_of(T, s, "d.out") == 6);
+    tb_shot_destroy(s);
+}
+
+/* --- F3 ------------------------------------------------------------------- */
+
+TB_TEST(f3_two_roads_home)
+{
+    for (int d = 2; d <= 16; d += 2) {
+        char set[64];
+        tb_scene *scene;
+        bool broken = d % 4 == 0;
+        tb_format(set, sizeof set, "d=%d,F=%s,broken=%d,seed=%d", d,
+                  d < 8 ? "relu" : "linear", broken, d);
+        tb_shot *s = make_shot(T, "F3", set);
+        TB_OKAY(T, tb_shot_scene(s, &scene));
+        TB_CHECK(T, roles(scene, "plus", NULL) == 2);
+        TB_CHECK(T, roles(scene, "box", NULL) == 2);
+        TB_CHECK(T, roles(scene, "grad-hw", NULL) == 2);
+        TB_CHECK(T, roles(scene, "grad-br", NULL) == (broken ? 0 : 2));
+        TB_CHECK(T, roles(scene, "grad-total", NULL) == 3);
+        if (broken) {
+            TB_CHECK(T, number_of(T, s, "E7.g.0") == number_of(T, s, "E7.g.2"));
+            TB_CHECK(T, number_of(T, s, "E9.br.1") == 0);
+        } else {
+            TB_CHECK(T, number_of(T, s, "E9.br.1") > 0);
+            TB_CHECK(T,
+                     number_of(T, s, "E9.hw.1") == number_of(T, s, "E7.g.1"));
+        }
+        tb_scene_destroy(scene);
+        tb_shot_destroy(s);
+        check_faces(T, "F3", set);
+    }
+}
+
+/* --- without memory ------------------------------------------------------- */
+
+/* An allocation that fails ends a shot or one of its faces, nothing else. */
+static tb_status all_faces(tb_test *T, const char *name, tb_shot **s,
+                           tb_out **out)
+{
+    tb_terminal term = {.width = 80};
+    TB_TRY(tb_shot_create(T->ctx, name, NULL, s));
+    TB_TRY(tb_out_create(T->ctx, out));
+    TB_TRY(tb_shot_svg(*s, NULL, *out));
+    TB_TRY(tb_shot_term(*s, &term, *out));
+    return tb_shot_html(*s, *out);
+}
+
+TB_TEST(no_memory)
+{
+    static const char *const names[] = {"F1", "F2", "F3", "F4", "F5",
+                                        "S1", "S2", "S3", "S4"};
+    for (size_t k = 0; k < TB_LEN(names); k++) {
+        tb_status status = TB_ERR_MEMORY;
+        tb_shot_destroy(
+            make_shot(T, names[k], NULL)); /* what a context keeps */
+        size_t blocks = tb_ctx_blocks(T->ctx);
+        for (size_t n = 1; status == TB_ERR_MEMORY; n++) {
+            tb_shot *s = NULL;
+            tb_out *out = NULL;
+            tb_ctx_fail_alloc_at(T->ctx, n);
+            status = all_faces(T, names[k], &s, &out);
+            tb_ctx_fail_alloc_at(T->ctx, 0);
+            tb_out_destroy(out);
+            tb_shot_destroy(s);
+            TB_CHECK(T, tb_ctx_blocks(T->ctx) == blocks);
+        }
+        if (status != TB_OK)
+            tb_test_fail(T, __FILE__, __LINE__, "%s: %s", names[k],
+                         tb_error(T->ctx));
     }
 }
