@@ -9,12 +9,14 @@ says something before (and without) its scripts; the engine, which is the same
 C, then answers the controls."""
 
 import base64
-import gzip
 import json
+import lzma
 import pathlib
 import re
 import subprocess
 import sys
+
+import slim
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = HERE / "page"
@@ -22,8 +24,11 @@ LIMIT = 800 * 1024  # bytes of the whole page
 POLICY = ("default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; "
           "style-src 'unsafe-inline'; img-src data:")
 # in the order they are pasted together: a module uses those before it
-SCRIPTS = ["../engine.mjs", "hash.mjs", "patch.mjs", "controls.mjs",
-           "figure.mjs", "words.mjs", "predict.mjs", "app.mjs"]
+SCRIPTS = ["../engine.mjs", "text.mjs", "unpack.mjs", "hash.mjs",
+           "patch.mjs", "controls.mjs",
+           "figure.mjs", "words.mjs", "predict.mjs", "retell.mjs", "store.mjs",
+           "cards.mjs", "check.mjs", "workbench.mjs", "app.mjs"]
+TABLES = 6000  # bytes of tables that stand in the page before the engine runs
 LIST_ROWS = 16  # elements of a list that get a slider each
 
 
@@ -37,7 +42,9 @@ class Program:
 
     def __init__(self, path):
         self.path = path
-        self.shots = {s["name"]: s for s in self.json("picture", "--list")}
+        self.shots = {s["name"]: s
+                      for s in self.json("picture", "--list")["shots"]}
+        self.cards = self.json("recall")["cards"]
 
     def text(self, *args):
         run = subprocess.run([self.path, *args], capture_output=True)
@@ -46,8 +53,7 @@ class Program:
         return run.stdout.decode()
 
     def json(self, *args):
-        value = json.loads(self.text(*args, "--json"))
-        return value["shots"] if "shots" in value else value
+        return json.loads(self.text(*args, "--json"))
 
 
 # --- controls: made from the row of the shot ---------------------------------
@@ -82,12 +88,11 @@ def list_rows(row):
     if len(own) > LIST_ROWS or not row["step"]:
         return (f'<input type="text" value="{escape(row["own"])}" '
                 f'spellcheck="false" aria-label="{escape(row["label"])}">')
-    label = row["label"]
-    rows = "".join(
-        f'<span class="element"><span aria-hidden="true">{i}</span>'
-        f'{slider(row, f"{label}, number {i}", number_text(v))}</span>'
-        for i, v in enumerate(own, 1))
-    return (f'<span class="elements">{rows}</span><span class="count">'
+    first = slider(row, f'{row["label"]}, number 1', number_text(own[0]))
+    # the script makes the others like it
+    return (f'<span class="elements"><span class="element"><span '
+            f'aria-hidden="true">1</span>{first}</span></span>'
+            f'<span class="count">'
             f'<button type="button" data-do="less" aria-label="one number '
             f'fewer">−</button><button type="button" data-do="more" '
             f'aria-label="one number more">+</button></span>')
@@ -144,13 +149,16 @@ def check_line(check):
 class Figure:
     """One shot at its own settings, as the program draws it."""
 
-    def __init__(self, program, name):
+    def __init__(self, program, name, slimmer):
         self.name = name
         self.row = program.shots[name]
         self.data = program.json("picture", name)
         html = program.text("picture", name, "--format", "html")
         end = html.index("</svg>") + len("</svg>")
-        self.svg, self.tables = html[:end], html[end:].strip()
+        self.svg = slimmer.picture(html[:end])
+        self.tables = slim.tables(html[end:].strip())
+        if len(self.tables) > TABLES:
+            self.tables = "<p>A long table: the engine writes it.</p>"
         self.numbers = {n["id"]: n for n in self.data["numbers"]}
 
     def html(self):
@@ -173,36 +181,60 @@ class Figure:
                 f'<p class="live" aria-live="polite"></p></figure>')
 
 
+# --- cards -------------------------------------------------------------------
+
+def letters(text):
+    """x_j as a letter with its index."""
+    return re.sub(r"\b([A-Za-zγβ])_([A-Za-z0-9]+)", r"\1<sub>\2</sub>",
+                  escape(text))
+
+
+def proof(card):
+    if card["proof"] is None:
+        return "No computation settles this one."
+    value = card["proof"]["value"]
+    if value is None:
+        value = card["proof"]["said"]
+    numbers = value if isinstance(value, list) else [value]
+    shown = ", ".join(number_text(v) if isinstance(v, float) else str(v)
+                      for v in numbers)
+    return f'The engine: {letters(card["proof"]["what"])}: {escape(shown)}.'
+
+
 # --- sections ----------------------------------------------------------------
 
 class Sections:
-    """The fragments of web/page/steps in order. `<figure data-shot="S1">` is
-    replaced by the figure, `<output data-q="E1.mu">` by the number of the
-    section's figure, `{{mathml BLOCK}}` by the block's Jacobian."""
+    """The fragments of web/page/steps in order, with their placeholders
+    filled."""
 
     def __init__(self, program):
         self.program = program
         self.left_out = []
+        self.figures = {}
+        self.slimmer = slim.Slim()
 
-    def shots_of(self, text):
-        return re.findall(r'<figure data-shot="([^"]+)">', text)
+    def figure(self, name):
+        if name not in self.figures:
+            self.figures[name] = Figure(self.program, name, self.slimmer)
+        return self.figures[name]
 
     def fill(self, path):
         text = path.read_text()
-        names = self.shots_of(text)
+        names = re.findall(r'<figure data-shot="([^"]+)">', text)
+        names += re.findall(r"\{\{thumb (\S+)", text)
         missing = [n for n in names if n not in self.program.shots]
         if missing:
             self.left_out.append(f"{path.stem} (no shot {missing[0]})")
             return ""
-        figures = {n: Figure(self.program, n) for n in names}
-        for name, figure in figures.items():
-            text = text.replace(f'<figure data-shot="{name}"></figure>',
-                                figure.html())
-            text = self.numbers(path, text, figure)
-        return re.sub(r"\{\{mathml ([^}]+)\}\}", lambda m: self.program.text(
-            "explain", m[1], "--format", "mathml").strip(), text)
+        text = re.sub(r'<figure data-shot="([^"]+)"></figure>',
+                      lambda m: self.figure(m[1]).html(), text)
+        if names:
+            text = self.numbers(path, text, self.figure(names[0]))
+        return re.sub(r"\{\{(\w+) ?([^}]*)\}\}",
+                      lambda m: getattr(self, m[1])(m[2]), text)
 
     def numbers(self, path, text, figure):
+        """`<output data-q="E1.mu">` in the prose: of the section's figure."""
         def one(match):
             number = figure.numbers.get(match[1])
             if number is None:
@@ -211,9 +243,53 @@ class Sections:
             return quote(number)
         return re.sub(r'<output data-q="([^"]+)"></output>', one, text)
 
+    # what {{NAME TEXT}} stands for
+
+    def mathml(self, block):
+        return self.program.text("explain", block, "--format",
+                                 "mathml").strip()
+
+    def thumb(self, words):
+        """The first panel of a figure that the page has already, in small:
+        NAME and the box it lies in."""
+        name, box = words.split(" ", 1)
+        return (f'<svg class="thumb" viewBox="{box}" role="img" aria-label='
+                f'"{escape(self.figure(name).data["title"])}">'
+                f'<use href="#{name}-p0"/></svg>')
+
+    def link(self, card):
+        if card["shot"] not in self.program.shots:
+            return ""
+        place = card["shot"]
+        if card["settings"]:
+            place += f"~{card['shot']}:{card['settings']}"
+        return f' <a href="#{escape(place)}">See it</a>'
+
+    def cards(self, _):
+        rows = "".join(
+            f'<li class="card" data-card="{c["id"]}" data-deck="{c["deck"]}">'
+            f'<details><summary>{letters(c["question"])}</summary>'
+            f'<p class="back">{letters(c["answer"])}</p>'
+            f'<p class="proof">{proof(c)}{self.link(c)}</p></details></li>'
+            for c in self.program.cards)
+        return f'<ol class="cards">{rows}</ol>'
+
+    def checklist(self, _):
+        rows = "".join(
+            f'<li data-check="{c["id"]}" data-shot="{c["shot"]}">'
+            f'<label><input type="checkbox" hidden> {letters(c["question"])}'
+            f'</label><details><summary>Answer</summary>'
+            f'<p>{letters(c["answer"])}</p><p class="proof">{proof(c)}'
+            f'{self.link(c)}</p></details><div class="test" hidden>'
+            f'<button type="button">Test me</button><form hidden></form></div>'
+            f'</li>'
+            for c in self.program.cards if c["deck"] == "checklist")
+        return f'<ol class="checklist">{rows}</ol>'
+
     def html(self):
-        return "\n".join(filter(None, (
-            self.fill(p) for p in sorted((SOURCES / "steps").glob("*.html")))))
+        """All sections, and the style of their figures."""
+        return self.slimmer.finish("\n".join(filter(None, (
+            self.fill(p) for p in sorted((SOURCES / "steps").glob("*.html"))))))
 
 
 def contents(sections):
@@ -224,6 +300,18 @@ def contents(sections):
 
 
 # --- the page ----------------------------------------------------------------
+
+def rows(program):
+    """What the controls read; what is 0, false or null is left out."""
+    slim_rows = {
+        name: {"name": name, "inputs": [
+            {k: v for k, v in r.items()
+             if k in ("low", "high") or v and k != "label"}
+            for r in shot["inputs"]]}
+        for name, shot in program.shots.items()}
+    return json.dumps(slim_rows, ensure_ascii=False,
+                      separators=(",", ":")).replace("</", "<\\/")
+
 
 def script():
     """The modules as one: an inline module cannot import another."""
@@ -244,21 +332,27 @@ def themes(program):
 
 
 def engine(path):
-    packed = gzip.compress(pathlib.Path(path).read_bytes(), 9, mtime=0)
-    return base64.b64encode(packed).decode()
+    """Packed for web/page/unpack.mjs, as text; and its size."""
+    data = pathlib.Path(path).read_bytes()
+    how = {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME,
+           "lc": 3, "lp": 0, "pb": 0, "dict_size": 1 << 24}
+    packed = lzma.compress(data, format=lzma.FORMAT_RAW, filters=[how])
+    return base64.b64encode(packed).decode(), str(len(data))
 
 
 def build(program, wasm):
     sections = Sections(program)
-    body = sections.html()
+    body, looks = sections.html()
+    packed, size = engine(wasm)
     parts = {
         "policy": POLICY,
-        "style": themes(program) + (SOURCES / "style.css").read_text(),
+        "style": themes(program) + looks +
+        (SOURCES / "style.css").read_text(),
         "contents": contents(body),
         "sections": body,
-        "rows": json.dumps(program.shots, ensure_ascii=False,
-                           separators=(",", ":")).replace("</", "<\\/"),
-        "engine": engine(wasm),
+        "rows": rows(program),
+        "engine": packed,
+        "size": size,
         "script": script(),
     }
     page = (SOURCES / "page.html").read_text()

@@ -133,7 +133,7 @@ const card_row tb_card_rows[] = {
                             "\\(1/\\sqrt{\\epsilon}\\), 316.23 where "
                             "\\(\\epsilon = 10^{-5}\\).",
               .shot = "S7",
-              .settings = "sigma=0;eps=1e-5"},
+              .settings = "card=b;sigma=0;eps=1e-5"},
      .claim = {.read = claim_gain,
                .what = "largest gain of J_LN where σ = 0, ε = 1e-5",
                .text = "layernorm(x, eps=1e-5)",
@@ -301,7 +301,7 @@ const card_row tb_card_rows[] = {
                             "there is no value, and tollbooth says so instead "
                             "of printing one.",
               .shot = "S7",
-              .settings = "sigma=0;eps=0"},
+              .settings = "card=b;sigma=0;eps=0"},
      .claim = {.read = claim_refused,
                .what = "exit code where σ = 0, ε = 0 (3: refused)",
                .text = "layernorm(x, eps=0)",
@@ -487,7 +487,7 @@ const card_row tb_card_rows[] = {
               .answer_tex = "A flat vector: every feature is equal, so "
                             "\\(\\sigma = 0\\).",
               .shot = "S7",
-              .settings = "sigma=0;eps=1e-5"},
+              .settings = "card=b;sigma=0;eps=1e-5"},
      .claim = {.read = claim_value,
                .what = "σ² of (3,3,3,3)",
                .text = VARIANCE "mean(c*c)",

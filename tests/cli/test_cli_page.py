@@ -18,6 +18,12 @@ POLICY = ("default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; "
           "style-src 'unsafe-inline'; img-src data:")
 
 
+def words(html):
+    """What is written in the first drawing, in order."""
+    svg = html[html.index("<svg"):html.index("</svg>")]
+    return re.findall(r"<text[^>]*>(?:<title>[^<]*</title>)?([^<]*)", svg)
+
+
 def build(t, engine=b"\0asm"):
     """The page with an engine that no one starts here."""
     with open(os.path.join(t.dir, "engine.wasm"), "wb") as f:
@@ -50,9 +56,12 @@ def page_without_scripts(t):
     t.ok(shots, "no figure")
     for name in shots:
         html = t.run("picture", name, "--format", "html", rc=0).out
-        t.has(page, html[:html.index("</svg>")])
+        figure = page[page.index('<figure data-shot="%s"' % name):]
+        t.eq(words(figure), words(html))
+        t.ok(len(re.findall("<path", figure[:figure.index("</svg>")])) ==
+             len(re.findall("<path", html)), name)
     t.eq(re.findall(r'<output data-q="([^"]*)"[^>]*></output>', page), [])
-    ids = re.findall(r'\sid="([^"]+)"', page)
+    ids = re.findall(r'\sid="?([^"\s>]+)', page)
     t.eq(sorted({i for i in ids if ids.count(i) > 1}), [])
     headings = [int(h) for h in re.findall(r"<h([1-6])", page)]
     t.eq(headings[0], 1)
@@ -62,7 +71,7 @@ def page_without_scripts(t):
 @test
 def page_links_lead_somewhere(t):
     page, _ = build(t)
-    places = set(re.findall(r'\sid="([^"]+)"', page))
+    places = set(re.findall(r'\sid="?([^"\s>]+)', page))
     links = {re.split("~", link)[0] for link in
              re.findall(r'href="#([^"]+)"', page)}
     t.eq(sorted(links - places), [])
@@ -77,10 +86,39 @@ def page_too_large_is_an_error(t):
 
 @test
 def page_rows_are_those_of_the_list(t):
+    """What the controls read, without labels and what is 0, false or null."""
     page, _ = build(t)
-    rows = re.search(r'id="rows">(.*?)</script>', page, re.S).group(1)
+    text = re.search(r'id="rows">(.*?)</script>', page, re.S).group(1)
+    rows = json.loads(text.replace("<\\/", "</"))
     shots = t.run("picture", "--list", "--json", rc=0).json()["shots"]
-    t.eq(json.loads(rows.replace("<\\/", "</")), {s["name"]: s for s in shots})
+    t.eq(list(rows), [s["name"] for s in shots])
+    for shot in shots:
+        for ours, theirs in zip(rows[shot["name"]]["inputs"], shot["inputs"]):
+            t.eq(ours, {k: theirs[k] for k in ours})
+            t.ok(all(not theirs[k] for k in set(theirs) - set(ours) -
+                     {"label"}), ours)
+
+
+@test
+def page_unpacks_its_engine(t):
+    """The script's own LZMA gives back every byte."""
+    if not shutil.which("node"):
+        raise Skip("no node")
+    with open(PROGRAM, "rb") as f:
+        engine = f.read(300000)
+    page, _ = build(t, engine)
+    size, packed = re.search(r'id="engine" data-size="(\d+)">(.*?)<', page,
+                             re.S).groups()
+    t.eq(int(size), len(engine))
+    module = os.path.join(ROOT, "web", "page", "unpack.mjs")
+    run = subprocess.run(
+        ["node", "--input-type=module", "-e",
+         "import { unpack } from %s; import { readFileSync } from 'fs';"
+         "process.stdout.write(unpack(Buffer.from(readFileSync(0, 'utf8'),"
+         "'base64'), %s));" % (json.dumps(module), size)],
+        input=packed.encode(), capture_output=True)
+    t.eq(run.returncode, 0, run.stderr)
+    t.ok(run.stdout == engine, "other bytes")
 
 
 @test

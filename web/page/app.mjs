@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Starts the page: the engine out of its base64, the figures, the address.
 import { load } from "../engine.mjs";
+import { unpack } from "./unpack.mjs";
 import { readHash, writeHash } from "./hash.mjs";
 import { Figure } from "./figure.mjs";
 import { startWords } from "./words.mjs";
 import { startPredict } from "./predict.mjs";
+import { startRetell } from "./retell.mjs";
+import { startCards } from "./cards.mjs";
+import { startChecklist } from "./check.mjs";
+import { startWorkbench } from "./workbench.mjs";
 
 const $ = (id) => document.getElementById(id);
 
-async function engineBytes() {
-  const packed = Uint8Array.from(atob($("engine").textContent),
-    (c) => c.charCodeAt(0));
-  const stream = new Blob([packed]).stream()
-    .pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+function engineBytes() {
+  const { textContent, dataset } = $("engine");
+  const packed = Uint8Array.from(atob(textContent), (c) => c.charCodeAt(0));
+  return unpack(packed, Number(dataset.size));
 }
 
 // --- the address -------------------------------------------------------------
@@ -82,8 +85,7 @@ export function goTo(id) {
 
 // --- start -------------------------------------------------------------------
 
-function makeFigures() {
-  const rows = JSON.parse($("rows").textContent);
+function makeFigures(rows) {
   const seen = new IntersectionObserver((entries) => entries.forEach((e) =>
     page.figures.get(e.target.dataset.shot).show(e.isIntersecting)),
     { rootMargin: "200px" });
@@ -95,10 +97,45 @@ function makeFigures() {
   }
 }
 
-async function start() {
-  makeFigures();
-  document.querySelectorAll("main section").forEach(startWords);
+// a button that shows another placement in a figure's place, and back
+function startMorph(button, rows) {
+  const figure = page.figures.get(
+    button.closest("section").querySelector("figure").dataset.shot);
+  const other = rows[button.dataset.morph], words = button.textContent;
+  if (!other) return;
+  button.parentElement.hidden = false;
+  button.setAttribute("aria-pressed", "false");
+  button.addEventListener("click", () => {
+    const on = figure.row !== other;
+    figure.morph(on ? other : rows[figure.name]);
+    button.setAttribute("aria-pressed", String(on));
+    button.textContent = on ? button.dataset.back : words;
+  });
+}
+
+function startParts(rows) {
   document.querySelectorAll(".predict").forEach(startPredict);
+  document.querySelectorAll(".retell").forEach(startRetell);
+  document.querySelectorAll("[data-morph]").forEach((b) =>
+    startMorph(b, rows));
+  startCards($("RECALL"));
+  startChecklist($("CHECK"), page.engine, goTo);
+  startWorkbench($("workbench"), page.figures.get("workbench"), page.engine);
+}
+
+// paper has no way to open what is closed
+function openForPrint() {
+  const closed = document.querySelectorAll("details:not([open])");
+  closed.forEach((d) => { d.open = true; });
+  addEventListener("afterprint", () => closed.forEach((d) => {
+    d.open = false;
+  }), { once: true });
+}
+
+async function start() {
+  const rows = JSON.parse($("rows").textContent);
+  makeFigures(rows);
+  document.querySelectorAll("main section").forEach(startWords);
   document.querySelector(".tools").hidden = false;
   $("theme").addEventListener("change", () => {
     setTheme($("theme").value);
@@ -106,8 +143,10 @@ async function start() {
   });
   document.addEventListener("click", followLink);
   addEventListener("popstate", readAddress);
+  addEventListener("beforeprint", openForPrint);
   readAddress();
-  page.engine = await load(await engineBytes());
+  page.engine = await load(engineBytes());
+  startParts(rows);
   page.figures.forEach((figure) => figure.wake(page.engine));
   $("ready").textContent = "the engine is ready";
   document.documentElement.dataset.ready = "1";

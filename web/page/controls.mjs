@@ -7,7 +7,8 @@ const POSITIONS = 200; // of a logarithmic slider
 const rounded = (v) => Number(v.toPrecision(3));
 
 // least value of a logarithmic slider; below it there may be only 0
-const floorOf = (row) => row.low > 0 ? row.low : row.step || row.high * 1e-6;
+const floorOf = (row) => row.low > 0 ? row.low
+  : Number(row.own) > 0 ? Number(row.own) * 1e-3 : row.high * 1e-6;
 
 function valueAt(row, position) {
   if (row.low <= 0 && position === 0) return 0;
@@ -69,7 +70,8 @@ class List {
     this.plain = root.querySelector("input[type=text]");
     if (this.plain) return;
     this.box = root.querySelector(".elements");
-    this.pairs = [...this.box.children].map((e) => this.#pair(e));
+    this.pairs = [this.#pair(this.box.firstElementChild)];
+    this.text = row.own;
     root.querySelector("[data-do=less]").onclick = () => this.#size(-1);
     root.querySelector("[data-do=more]").onclick = () => this.#size(1);
   }
@@ -158,6 +160,7 @@ function draw(row) {
 export class Controls {
   constructor(inputs, root) {
     this.inputs = inputs;
+    this.root = root;
     this.of = {};
     for (const row of inputs) {
       const place = root?.querySelector(`[data-input="${row.name}"]`);
@@ -177,6 +180,17 @@ export class Controls {
     for (const row of this.inputs)
       if (this.of[row.name])
         this.of[row.name].text = values[row.name] ?? row.own;
+  }
+
+  // "a, e: the list" is there for the cards a and e of a shot that has cards
+  fold(card) {
+    for (const row of this.inputs) {
+      const place = this.of[row.name] &&
+        this.root.querySelector(`[data-input="${row.name}"]`);
+      const cards = /^([a-z](?:, [a-z])*): /.exec(
+        place?.getAttribute("aria-label") ?? "")?.[1];
+      if (cards) place.hidden = !cards.split(", ").includes(card);
+    }
   }
 
   // another seed where there is one, else other settings

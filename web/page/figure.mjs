@@ -4,13 +4,11 @@
 import { settingsText, settingsValues } from "./hash.mjs";
 import { patch } from "./patch.mjs";
 import { Controls } from "./controls.mjs";
+import { escaped } from "./text.mjs";
 
 const SAY_EVERY = 500; // ms between two announcements
-const SLOW = 60;       // ms from which a figure waits for the hand to rest
+const SLOW = 200;      // ms from which a figure waits for the hand to rest
 const REST = 150;
-
-const escaped = (text) => text.replace(/[&<>"]/g,
-  (c) => `&#${c.charCodeAt(0)};`);
 
 function quoted(sentence, numbers) {
   return escaped(sentence).replace(/\{([^{}]+)\}/g, (all, id) => numbers[id]
@@ -28,10 +26,11 @@ export class Figure {
     this.root = root;
     this.name = row.name;
     this.inputs = row.inputs;
+    this.row = row;         // the shot it shows: its own but while it morphs
     this.changed = changed; // called with true when a value is settled
     this.box = root.querySelector(".controls");
     this.controls = new Controls(row.inputs, this.box);
-    this.drawn = "";        // the settings that the page shows
+    this.drawn = undefined; // the settings that the engine drew last
     this.cost = 0;
     this.visible = false;
     this.#listen();
@@ -39,6 +38,8 @@ export class Figure {
 
   #listen() {
     if (!this.box) return;
+    for (const b of this.root.parentElement.querySelectorAll("[data-put]"))
+      b.addEventListener("click", () => this.put(b.dataset.put, b.value));
     this.box.addEventListener("input", (e) => this.#touched(e, false));
     this.box.addEventListener("change", (e) => this.#touched(e, true));
     this.box.addEventListener("click", (e) => this.#press(e));
@@ -75,6 +76,28 @@ export class Figure {
   wake(engine) {
     this.engine = engine;
     if (this.box) this.box.hidden = false;
+    const examples = this.root.parentElement.querySelector(".examples");
+    if (examples) examples.hidden = false;
+    this.draw();
+  }
+
+  // a control's text, set or own
+  value(name) {
+    return this.controls.values[name] ??
+      this.inputs.find((row) => row.name === name).own;
+  }
+
+  put(name, text) {
+    this.controls.values = { ...this.controls.values, [name]: text };
+    this.draw();
+    this.changed(true);
+  }
+
+  // shows another shot with the same settings in this one's place: what has
+  // the same id there moves
+  morph(row) {
+    this.row = row;
+    this.drawn = undefined;
     this.draw();
   }
 
@@ -105,17 +128,20 @@ export class Figure {
   }
 
   #now() {
-    const settings = this.settings, began = performance.now();
+    const settings = settingsText(this.row.inputs, this.controls.values);
+    const began = performance.now();
     const since = this.since;
     this.frame = this.since = undefined;
     if (settings === this.drawn) return;
     this.drawn = settings;
-    const { status, text } = this.engine.shot(this.name, settings, "json");
+    if (this.controls.of.card) this.controls.fold(this.value("card"));
+    const { status, text } = this.engine.shot(this.row.name, settings, "json");
     this.#error(status === 0 ? "" : text);
     if (status !== 0) return;
     this.#fill(JSON.parse(text));
-    this.#picture(this.engine.shot(this.name, settings, "svg").text);
+    this.#picture(this.engine.shot(this.row.name, settings, "svg").text);
     this.#tables();
+    this.root.dispatchEvent(new CustomEvent("drawn"));
     this.cost = performance.now() - began;
     requestAnimationFrame(() => setTimeout(() => performance.measure(
       `figure ${this.name}`, { start: since, end: performance.now() })));
@@ -129,7 +155,8 @@ export class Figure {
   }
 
   #picture(svg) {
-    const fresh = new DOMParser().parseFromString(svg, "image/svg+xml");
+    const own = svg.replaceAll(`"${this.row.name}-`, `"${this.name}-`);
+    const fresh = new DOMParser().parseFromString(own, "image/svg+xml");
     patch(this.root.querySelector("svg.tb-figure"), fresh.documentElement);
   }
 
@@ -144,7 +171,7 @@ export class Figure {
       if (numbers[q.dataset.q] && this.#mine(q))
         q.textContent = numbers[q.dataset.q].shown;
     this.root.querySelector(".command code").textContent =
-      `tollbooth picture ${this.name}` +
+      `tollbooth picture ${this.row.name}` +
       (this.drawn ? ` --set '${this.drawn}'` : "");
     this.say(this.root.querySelector(".says p")?.textContent ?? "");
   }
@@ -163,7 +190,7 @@ export class Figure {
     const details = this.root.querySelector("details.tables");
     if (!details?.open || !this.engine) return;
     details.querySelector("div").innerHTML =
-      this.engine.shot(this.name, this.drawn, "tables").text;
+      this.engine.shot(this.row.name, this.drawn, "tables").text;
   }
 
   // the one line that is read aloud; at most every half second, the last wins

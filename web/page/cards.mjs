@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// The recall cards one at a time: Space or Enter shows the answer, 1 to 4 grade
+// it, and the grade says when the card comes back.
+import { keep, recallOf } from "./store.mjs";
+
+const GRADES = ["Again", "Hard", "Good", "Easy"];
+const FIRST = [0, 1, 3, 7];           // days after a first grade
+const GROWTH = [0, 1.2, 2.5, 3.5];    // times the last interval
+const DAY = 24 * 3600 * 1000;
+
+export function nextInterval(last, grade) {
+  return Math.max(FIRST[grade], Math.round(last * GROWTH[grade]));
+}
+
+function saveAs(name, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+const day = (time) => new Date(time).toISOString().slice(0, 10);
+
+class Deck {
+  constructor(box, cards) {
+    this.box = box;
+    this.cards = cards;
+    this.progress = recallOf("cards");
+    this.queue = cards.filter((c) => this.#due(c));
+    this.#layout();
+    this.#ask();
+  }
+
+  #due(card) {
+    return (this.progress[card.id]?.due ?? 0) <= Date.now();
+  }
+
+  #layout() {
+    const grades = GRADES.map((g, i) =>
+      `<button type="button" data-grade="${i}">${i + 1} ${g}</button>`);
+    this.box.innerHTML = `<div class="ask" tabindex="0" role="group"
+      aria-label="Recall card; Space shows the answer, 1 to 4 grade it">
+      <p class="left"></p><div class="question"></div>
+      <div class="answer" aria-live="polite"></div>
+      <p class="buttons"><button type="button" data-do="answer">Show the
+      answer</button>${grades.join("")}</p></div>
+      <p class="buttons"><button type="button" data-do="round">All cards
+      again</button><button type="button" data-do="tsv">Save as TSV (Anki)
+      </button><button type="button" data-do="md">Save as Markdown (Obsidian)
+      </button></p>`;
+    this.box.addEventListener("click", (e) => this.#press(e.target));
+    this.box.firstElementChild.addEventListener("keydown", (e) =>
+      this.#key(e));
+  }
+
+  #part(name) { return this.box.querySelector(name); }
+
+  #ask() {
+    const card = this.queue[0];
+    this.open = false;
+    this.#part(".left").textContent = card
+      ? `${this.queue.length} of ${this.cards.length} cards left`
+      : `No card is due before ${this.#nextDay()}.`;
+    this.#part(".question").innerHTML = card?.question ?? "";
+    this.#part(".answer").innerHTML = "";
+    this.#buttons();
+  }
+
+  #buttons() {
+    const card = this.queue.length > 0;
+    this.#part("[data-do=answer]").hidden = !card || this.open;
+    for (const b of this.box.querySelectorAll("[data-grade]"))
+      b.hidden = !card || !this.open;
+  }
+
+  #nextDay() {
+    return day(Math.min(...this.cards.map((c) => this.progress[c.id].due)));
+  }
+
+  #show() {
+    if (!this.queue.length || this.open) return;
+    this.open = true;
+    this.#part(".answer").innerHTML = this.queue[0].answer;
+    this.#buttons();
+  }
+
+  #grade(grade) {
+    if (!this.open) return;
+    const card = this.queue.shift();
+    const last = this.progress[card.id]?.days ?? 0;
+    const days = nextInterval(last, grade);
+    this.progress[card.id] = { days, due: Date.now() + days * DAY };
+    if (grade === 0) this.queue.push(card);
+    keep();
+    this.#ask();
+  }
+
+  #press(target) {
+    const { do: what, grade } = target.dataset;
+    if (grade !== undefined) this.#grade(Number(grade));
+    else if (what === "answer") this.#show();
+    else if (what === "round") {
+      this.queue = [...this.cards];
+      this.#ask();
+    } else if (what === "tsv") saveAs("tollbooth.tsv", this.tsv());
+    else if (what === "md") saveAs("tollbooth.md", this.markdown());
+    else return;
+    if (what !== "tsv" && what !== "md") this.box.firstElementChild.focus();
+  }
+
+  #key(event) {
+    if (event.target !== event.currentTarget && event.key.length > 1) return;
+    if (event.key === " " || event.key === "Enter") this.#show();
+    else if (/^[1-4]$/.test(event.key)) this.#grade(Number(event.key) - 1);
+    else return;
+    event.preventDefault();
+  }
+
+  // with a stable id, so that a second import renews and does not double
+  tsv() {
+    const field = (t) => /[\t\n"]/.test(t) ? `"${t.replace(/"/g, '""')}"` : t;
+    const lines = this.cards.map(({ id, deck, front, back }) =>
+      [id, front, back, `${deck} ${this.#when(id)}`].map(field).join("\t"));
+    return "#separator:tab\n#html:false\n#notetype:Basic\n" +
+      "#deck:tollbooth::residual\n#columns:ID\tFront\tBack\tTags\n" +
+      "#guid column:1\n#tags column:4\n" + lines.join("\n") + "\n";
+  }
+
+  #when(id) {
+    const p = this.progress[id];
+    return p ? `due-${day(p.due)}` : "new";
+  }
+
+  markdown() {
+    const lines = this.cards.map(({ id, front, back }) => {
+      const p = this.progress[id];
+      const plan = p ? `\n<!--SR:!${day(p.due)},${p.days},250-->` : "";
+      return `${front}::${back}${plan}\n`;
+    });
+    return "#flashcards/tollbooth\n\n" + lines.join("\n");
+  }
+}
+
+export function startCards(section) {
+  const box = section.querySelector(".deck");
+  const cards = [...section.querySelectorAll(".card")].map((li) => ({
+    id: li.dataset.card,
+    deck: li.dataset.deck,
+    front: li.querySelector("summary").textContent,
+    back: li.querySelector(".back").textContent,
+    question: li.querySelector("summary").innerHTML,
+    answer: li.querySelector(".back").outerHTML +
+      li.querySelector(".proof").outerHTML,
+  }));
+  box.hidden = false;
+  return new Deck(box, cards);
+}

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""Figures and tables in as few bytes as HTML allows, for the time before the
+engine draws them anew: what one sees, without tooltips, ids and roles, which
+only scripts read; coordinates to a tenth of a pixel; and one short class for
+each look that comes again and again."""
+
+import collections
+import re
+import string
+
+GEOMETRY = {"d", "x", "y", "width", "height", "cx", "cy", "r", "rx"}
+LOOKS = {"stroke-width", "stroke-dasharray", "font-size", "font-weight",
+         "font-style", "text-anchor", "font-family"}
+DROPPED = {"id", "data-role", "stroke-linejoin"}
+OFTEN = 4  # from here on a stroke's width is part of the look
+
+
+def rounded(match):
+    text = f"{float(match[0]):.1f}".rstrip("0").rstrip(".")
+    return "0" if text in ("-0", "") else text
+
+
+def attribute(name, value):
+    if re.fullmatch(r"[^\s\"'=<>`/]+", value):
+        return f" {name}={value}"
+    return f' {name}="{value}"'
+
+
+def path(d):
+    """Lines along an axis by one coordinate."""
+    if not re.fullmatch(r"[MLZ\d. -]*", d):
+        return d
+    out, last = "", (None, None)
+    for command, x, y in re.findall(r"([MLZ])(?:([\d.-]+) ([\d.-]+))?", d):
+        if command == "L" and x == last[0]:
+            out += f"V{y}"
+        elif command == "L" and y == last[1]:
+            out += f"H{x}"
+        else:
+            out += command + (f"{x} {y}" if x else "")
+        last = (x, y) if x else last
+    return out
+
+
+def geometry(name, value):
+    value = re.sub(r"-?\d+\.\d+", rounded, value)
+    return attribute(name, path(value) if name == "d" else value)
+
+
+def declarations(classes, looks):
+    """As CSS: f-ink is fill:var(--ink), text and lines as they are told."""
+    for c in classes:
+        name = {"f": "fill", "s": "stroke"}[c[0]]
+        looks[name] = c[2:] if c[2:] == "none" else f"var(--{c[2:]})"
+    if "font-size" in looks:
+        looks["font-size"] += "px"
+    return tuple(sorted(looks.items()))
+
+
+def css(look):
+    return ";".join(f"{name}:{value}" for name, value in look)
+
+
+class Slim:
+    """Pictures in; their markup and the style they share out. A look is known
+    by its place until all pictures are there to count them."""
+
+    def __init__(self):
+        self.looks = []
+
+    def tag(self, match):
+        rest, looks, classes = "", {}, []
+        for name, value in re.findall(r' ([\w-]+)="([^"]*)"', match[2]):
+            if name == "class":
+                classes = value.split()
+            elif name in LOOKS:
+                looks[name] = value
+            elif name == "id" and re.search(r"-p\d+$", value):
+                rest += attribute(name, value)  # panels, for thumbnails
+            elif name in GEOMETRY:
+                rest += geometry(name, value)
+            elif name not in DROPPED:
+                rest += attribute(name, value)
+        if classes or looks:
+            rest += f"\0{len(self.looks)}\0"
+            self.looks.append(declarations(classes, looks))
+        return f"<{match[1]}{rest}{' /' * match[2].endswith('/')}>"
+
+    def picture(self, svg):
+        start = svg.index("</desc>") + len("</desc>")
+        head, body = svg[:start], svg[start:]
+        body = re.sub(r"<title>[^<]*</title>", "", body)
+        body = re.sub(r"></(rect|circle|path)>", "/>", body)
+        # cells of the colour of the paper
+        body = re.sub(r'<rect [^>]*data-role="jac-cell" class="f-paper"/>\n',
+                      "", body)
+        body = re.sub(r'<(\w+)((?: [\w-]+="[^"]*")*/?)>', self.tag, body)
+        while re.search(r"<g>\s*</g>", body):
+            body = re.sub(r"<g>\s*</g>\n?", "", body)
+        return head + body
+
+    def finish(self, html):
+        """The page with its classes, and their rules."""
+        count = collections.Counter(self.looks)
+        names, rules = {}, []
+
+        def short(look):
+            if look not in names:
+                n, letters = len(names), string.ascii_letters
+                names[look] = "_" + letters[n % 52] + letters[n // 52]
+                rules.append(f".{names[look]}{{{css(look)}}}")
+            return attribute("class", names[look])
+
+        def one(match):
+            look = self.looks[int(match[1])]
+            if count[look] >= OFTEN or "stroke-width" not in dict(look):
+                return short(look)
+            width = dict(look)["stroke-width"]
+            return geometry("stroke-width", width) + short(
+                tuple(p for p in look if p[0] != "stroke-width"))
+
+        html = re.sub("\0(\\d+)\0", one, html)
+        return html, "\n".join(rules) + "\n"
+
+
+def tables(html):
+    """End tags of rows and cells may be left out."""
+    html = re.sub(r"\n?</(td|th|tr|thead|tbody)>\n?", "", html)
+    return re.sub(r'(scope|class)="(\w+)"', r"\1=\2", html)
