@@ -7,7 +7,7 @@ enum {
     MARGIN = 14,
     WIDE = 620,
     LANE = 250,  /* x of the road up */
-    BOX_X = 430, /* middle of a box beside it */
+    BOX_X = 466, /* middle of a box beside it */
     BOX_HALF = 62,
     LOW = 20,  /* half the height of a box */
     BACK = 30, /* road up to road down */
@@ -192,7 +192,7 @@ static void roads_down(layout *l, size_t i)
     tb_style br = back_style(l, "grad-br", i + 1, f->br, TB_TONE_BOX);
     tb_scene_arrow(
         l->s, (double[]){LANE - BACK, plus - 4, LANE - BACK, fork + 2}, 2, &hw);
-    words(l, LANE - BACK - 14, middle + 4, gain_text(l, "by the skip", f->hw),
+    words(l, LANE - BACK - 17, middle + 4, gain_text(l, "by the skip", f->hw),
           TB_TONE_LANE, TB_END);
     if (!f->broken) {
         tb_scene_path(l->s,
@@ -217,7 +217,7 @@ static void gradient(layout *l, size_t i)
         back_style(l, "grad-total", i, l->h->gradient[i], TB_TONE_TOTAL);
     tb_scene_arrow(l->s, (double[]){LANE - BACK, y0 + 4, LANE - BACK, y1 - 4},
                    2, &st);
-    words(l, LANE - BACK - 14, (y0 + y1) / 2 + 4,
+    words(l, LANE - BACK - 17, (y0 + y1) / 2 + 4,
           gain_text(l, "gradient", l->h->gradient[i]), TB_TONE_TOTAL, TB_END);
 }
 
