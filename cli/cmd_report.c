@@ -140,6 +140,7 @@ static tb_status add_folder(work *w, const char *dir)
     if (s == TB_OK)
         s = tb_lm_flow(lm, &spec, &r->flow);
     r->owned = s == TB_OK;
+    r->tokens = pool_copy(w->p, tokens);
     free((void *)(uintptr_t)spec.ids);
     if (s == TB_OK)
         s = report_block_of(w->ctx, w->p, tb_lm_block(lm), r->label,
@@ -233,13 +234,16 @@ static tb_report_setting *settings_of(work *w, size_t *n)
 {
     const run_item *r = &w->list.items[0];
     tb_report_setting *out =
-        pool_get(w->p, r->nsettings + RUN_FILES, sizeof *out);
+        pool_get(w->p, r->nsettings + RUN_FILES + 1, sizeof *out);
     *n = 0;
     if (w->list.n != 1 || !out || w->o->diffable)
         return out;
     for (size_t i = 0; i < r->nsettings; i++)
         if (is_worth_a_line(r->settings[i].name))
             out[(*n)++] = r->settings[i];
+    if (r->tokens)
+        out[(*n)++] =
+            (tb_report_setting){"gradient flow measured on tokens", r->tokens};
     for (size_t i = 0; i < r->nfiles; i++)
         out[(*n)++] = (tb_report_setting){
             pool_text(w->p, "SHA-256 of %s", r->files[i].name),

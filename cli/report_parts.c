@@ -97,8 +97,11 @@ typedef struct curve {
     const char **names;
 } curve;
 
-static tb_flow_curve curve_of(pool *p, const tb_flow *f, const tb_flow_stack *s)
+/* The panel of one stack is called as its run. */
+static tb_flow_curve curve_of(pool *p, const report_flow *run,
+                              const tb_flow_stack *s)
 {
+    const tb_flow *f = run->flow;
     const tb_flow_row *rows = f->rows + s->first;
     curve c = {pool_get(p, s->nrows, sizeof *c.lane),
                pool_get(p, s->nrows, sizeof *c.total),
@@ -112,15 +115,15 @@ static tb_flow_curve curve_of(pool *p, const tb_flow *f, const tb_flow_stack *s)
         c.branch[k] = rows[k].branch;
         c.names[k] = rows[k].name;
     }
-    return (tb_flow_curve){.block = pool_text(p, "%s%s%s", f->block,
-                                              s->role ? " " : "",
-                                              s->role ? s->role : ""),
-                           .depth = s->depth,
-                           .n = s->nrows,
-                           .lane = c.lane,
-                           .total = c.total,
-                           .branch = c.branch,
-                           .names = c.names};
+    return (tb_flow_curve){
+        .block =
+            s->role ? pool_text(p, "%s %s", f->block, s->role) : run->label,
+        .depth = s->role ? s->depth : 0,
+        .n = s->nrows,
+        .lane = c.lane,
+        .total = c.total,
+        .branch = c.branch,
+        .names = c.names};
 }
 
 tb_flow_figure report_flow_figure(pool *p, const report_flow *flows, size_t n)
@@ -131,8 +134,7 @@ tb_flow_figure report_flow_figure(pool *p, const report_flow *flows, size_t n)
     tb_flow_curve *curves = pool_get(p, stacks, sizeof *curves);
     for (size_t i = 0; curves && i < n; i++)
         for (size_t k = 0; k < flows[i].flow->nstacks; k++)
-            curves[at++] =
-                curve_of(p, flows[i].flow, &flows[i].flow->stacks[k]);
+            curves[at++] = curve_of(p, &flows[i], &flows[i].flow->stacks[k]);
     return (tb_flow_figure){.runs = curves, .count = at};
 }
 

@@ -590,6 +590,7 @@ void run_json(const run_item *r, tb_json *j)
     tb_json_end(j);
     files_json(r, j);
     training_json(r, j);
+    tb_json_string(j, "flow_tokens", r->tokens);
     if (r->flow)
         tb_flow_json(r->flow, j, "flow");
     else

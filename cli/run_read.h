@@ -31,7 +31,9 @@ typedef struct run_item {
     size_t steps;
     double loss, val_loss; /* last ones; nan: none */
     tb_flow *flow;         /* NULL: none */
-    bool owned;            /* measured here, so to be freed */
+    const char *tokens; /* what it was measured on: a file, "random"; NULL: not
+                           known */
+    bool owned;         /* measured here, so to be freed */
 } run_item;
 
 typedef struct run_list {

@@ -465,7 +465,7 @@ void tb_report_heading(tb_report *r, const char *text);
 void tb_report_subheading(tb_report *r, const char *text);
 /** tb_report_fold .. tb_report_unfold - parts that are shown on demand, behind
  * a heading of their own; not inside each other. */
-void tb_report_fold(tb_report *r, const char *heading);
+void tb_report_fold(tb_report *r, const char *text);
 void tb_report_unfold(tb_report *r);
 void tb_report_paragraph(tb_report *r, const char *text);
 void tb_report_list(tb_report *r, const char *const *items, size_t n);

@@ -3,10 +3,12 @@
  * and script are in report_page.c. */
 #include "pictures/report.h"
 
+enum { CONTENTS_FROM = 4 }; /* headings */
+
 struct tb_report {
     tb_ctx *ctx;
     tb_out *body;
-    tb_buf head;
+    tb_buf head, contents; /* contents: links to all headings */
     size_t figures, headings;
     bool has_json;
     tb_status status;
@@ -79,7 +81,7 @@ static void page_head(tb_report *r, const tb_report_head *h)
     }
     tb_buf_puts(b, "<p class=\"version\">tollbooth ");
     tb_xml_text(b, h->version ? h->version : TB_VERSION);
-    tb_buf_puts(b, "</p>\n</header>\n<main>\n");
+    tb_buf_puts(b, "</p>\n</header>\n");
 }
 
 tb_status tb_report_create(tb_ctx *ctx, const tb_report_head *head,
@@ -93,6 +95,7 @@ tb_status tb_report_create(tb_ctx *ctx, const tb_report_head *head,
         return TB_ERR_MEMORY;
     r->ctx = ctx;
     tb_buf_init(&r->head, ctx);
+    tb_buf_init(&r->contents, ctx);
     tb_status s = tb_out_create(ctx, &r->body);
     if (s != TB_OK) {
         tb_free(ctx, r);
@@ -109,16 +112,26 @@ void tb_report_destroy(tb_report *r)
         return;
     tb_out_destroy(r->body);
     tb_buf_clear(&r->head);
+    tb_buf_clear(&r->contents);
     tb_free(r->ctx, r);
 }
 
 /* --- parts -------------------------------------------------------------- */
 
-void tb_report_heading(tb_report *r, const char *text)
+static void heading(tb_report *r, const char *text)
 {
     tb_buf_printf(body(r), "<h2 id=\"s%zu\">", ++r->headings);
     tb_xml_text(body(r), text);
-    tb_buf_puts(body(r), "</h2>\n");
+    tb_buf_puts(body(r), "</h2>");
+    tb_buf_printf(&r->contents, "<li><a href=\"#s%zu\">", r->headings);
+    tb_xml_text(&r->contents, text);
+    tb_buf_puts(&r->contents, "</a></li>\n");
+}
+
+void tb_report_heading(tb_report *r, const char *text)
+{
+    heading(r, text);
+    tb_buf_putc(body(r), '\n');
 }
 
 void tb_report_subheading(tb_report *r, const char *text)
@@ -126,12 +139,11 @@ void tb_report_subheading(tb_report *r, const char *text)
     element(body(r), "h3", text);
 }
 
-void tb_report_fold(tb_report *r, const char *heading)
+void tb_report_fold(tb_report *r, const char *text)
 {
-    tb_buf_printf(body(r), "<details class=\"fold\"><summary><h2 id=\"s%zu\">",
-                  ++r->headings);
-    tb_xml_text(body(r), heading);
-    tb_buf_puts(body(r), "</h2></summary>\n");
+    tb_buf_puts(body(r), "<details class=\"fold\"><summary>");
+    heading(r, text);
+    tb_buf_puts(body(r), "</summary>\n");
 }
 
 void tb_report_unfold(tb_report *r)
@@ -187,7 +199,9 @@ void tb_report_figure(tb_report *r, const tb_scene *scene, const char *caption,
     char prefix[32];
     tb_format(prefix, sizeof prefix, "fig%zu", ++r->figures);
     tb_buf_puts(b, "<figure>\n<div class=\"scroll\" tabindex=\"0\" "
-                   "role=\"region\" aria-label=\"figure\" style=\"--w:");
+                   "role=\"region\" aria-label=\"figure: ");
+    tb_xml_text(b, scene->title);
+    tb_buf_puts(b, "\" style=\"--w:");
     tb_px(b, 1.25 * tb_scene_width(scene)); /* no larger than that */
     tb_buf_puts(b, "px\">\n");
     note(r, tb_scene_svg(scene, &(tb_svg){.in_html = true, .prefix = prefix},
@@ -242,9 +256,16 @@ tb_status tb_report_finish(tb_report *r, tb_out *out)
 {
     TB_TRY(r->status);
     TB_TRY(tb_buf_status(&r->head));
+    TB_TRY(tb_buf_status(&r->contents));
     TB_TRY(tb_buf_status(body(r)));
     tb_buf *b = &out->buf;
     tb_buf_puts(b, tb_buf_str(&r->head));
+    if (r->headings >= CONTENTS_FROM) {
+        tb_buf_puts(b, "<nav aria-label=\"contents\"><ul>\n");
+        tb_buf_puts(b, tb_buf_str(&r->contents));
+        tb_buf_puts(b, "</ul></nav>\n");
+    }
+    tb_buf_puts(b, "<main>\n");
     tb_buf_puts(b, tb_buf_str(body(r)));
     tb_buf_puts(b, "</main>\n<script>\n");
     tb_buf_puts(b, tb_report_script);

@@ -31,6 +31,9 @@ const char tb_report_style[] =
     ".fold{border-bottom:1px solid var(--grid)}\n"
     ".scroll:focus-visible,summary:focus-visible,th button:focus-visible"
     "{outline:2px solid var(--in);outline-offset:2px}\n"
+    "nav ul{list-style:none;padding:0;margin:.6rem 0;display:flex;"
+    "flex-wrap:wrap;gap:.1rem 1.1rem}\n"
+    "nav a{display:inline-block;min-height:24px}\n"
     "figure{margin:1.4rem 0}\n"
     "figcaption{margin:.4rem 0;max-width:46rem}\n"
     ".tb-figure{display:block;width:100%;max-width:var(--w);"
@@ -45,6 +48,7 @@ const char tb_report_style[] =
     "thead th{font-weight:600;position:sticky;top:0;background:var(--paper);"
     "border-bottom:2px solid var(--muted)}\n"
     "th.r,td.r{text-align:right}\n"
+    "th.w,td.w{min-width:10rem}\n"
     "th button{font:inherit;font-weight:600;color:inherit;background:none;"
     "border:0;padding:0;text-align:inherit;cursor:pointer;min-height:24px}\n"
     "th[aria-sort=ascending] button::after{content:' \\25B2'}\n"
@@ -76,7 +80,8 @@ const char tb_report_style[] =
     ".tb-figure{min-width:0;max-height:10.5cm}thead{display:table-header-group}"
     ".scroll,.numbers{overflow:visible;"
     "max-height:none}.numbers table{font-size:6.5pt}.numbers th,.numbers td"
-    "{padding:.12rem .2rem}figure summary,.copy{display:none}"
+    "{padding:.12rem .2rem}figure "
+    "summary,.copy,nav{display:none}th.w,td.w{min-width:0}"
     "thead th,tbody th{position:static}th button{font-weight:600}}\n";
 
 /* Heads become buttons; a click sorts, a second one turns the order round.

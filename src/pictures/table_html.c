@@ -3,12 +3,19 @@
  * makes their heads sort. */
 #include "pictures/scene.h"
 
+/* r: numbers; w: text that may break, but not after every word. */
+static const char *class_of(const tb_column *c)
+{
+    return c->align == TB_RIGHT ? " class=\"r\""
+           : c->wrap            ? " class=\"w\""
+                                : "";
+}
+
 static void head(tb_buf *b, const tb_table *t)
 {
     tb_buf_puts(b, "<thead><tr>");
     for (size_t c = 0; c < t->n_columns; c++) {
-        tb_buf_printf(b, "<th scope=\"col\"%s>",
-                      t->columns[c].align == TB_RIGHT ? " class=\"r\"" : "");
+        tb_buf_printf(b, "<th scope=\"col\"%s>", class_of(&t->columns[c]));
         tb_xml_text(b, t->columns[c].head);
         tb_buf_puts(b, "</th>");
     }
@@ -39,7 +46,7 @@ static void row(tb_buf *b, const tb_table *t, size_t r)
     for (size_t c = 0; c < t->n_columns; c++) {
         const char *tag = c ? "td" : "th";
         tb_buf_printf(b, "<%s%s%s>", tag, c ? "" : " scope=\"row\"",
-                      t->columns[c].align == TB_RIGHT ? " class=\"r\"" : "");
+                      class_of(&t->columns[c]));
         if (t->anchor && c == 0)
             linked(b, t, t->cells[r * t->n_columns]);
         else
