@@ -159,7 +159,7 @@ const card_row tb_card_rows[] = {
                             "as Post-LN with it, about 34 BLEU on IWSLT14 "
                             "De-En, where Post-LN without it stopped at 8.45.",
               .shot = "S7",
-              .settings = ""}},
+              .settings = "card=c"}},
     /* --- inline ---------------------------------------------------------- */
     {.card = {.id = "inline-subscript-j",
               .deck = "inline",
@@ -202,7 +202,7 @@ const card_row tb_card_rows[] = {
                             "length \\(d\\) as \\(x\\). A box that returns "
                             "\\(d + 1\\) numbers is refused.",
               .shot = "F2",
-              .settings = ""},
+              .settings = "wrong=1"},
      .claim = {.read = claim_refused,
                .what = "exit code where F returns d + 1 numbers (3: refused)",
                .text = "w = linear(d, d + 1); x + w(x)",
@@ -219,7 +219,7 @@ const card_row tb_card_rows[] = {
               .answer_tex = "The copy of \\(x\\) that goes around \\(F\\) "
                             "instead of through it.",
               .shot = "F3",
-              .settings = ""},
+              .settings = "broken=1"},
      .claim = {.read = claim_passed,
                .what = "largest |gradient in - gradient out|, the road through "
                        "F broken",
@@ -282,7 +282,7 @@ const card_row tb_card_rows[] = {
                             "that prefers otherwise. \\(\\gamma = \\sigma\\) "
                             "and \\(\\beta = \\mu\\) undo it.",
               .shot = "F5",
-              .settings = ""},
+              .settings = "undo=1"},
      .claim = {.read = claim_same,
                .what = "largest |y - x| where γ = 2 = σ and β = 5 = μ",
                .text = "layernorm(x, eps=0)",
@@ -356,7 +356,7 @@ const card_row tb_card_rows[] = {
               .answer = "Yes: each x_j is one dial's height.",
               .answer_tex = "Yes: each \\(x_j\\) is one dial's height.",
               .shot = "F1",
-              .settings = ""},
+              .settings = "j=8"},
      .claim = {.read = claim_value,
                .what = "height of bar 8 of (2,4,4,4,5,5,7,9)",
                .text = "dot(x, e)",

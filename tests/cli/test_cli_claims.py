@@ -155,6 +155,8 @@ READ = {  # by row; what is not here is a card
     "F5d": lambda d: [len(d["grad"]["layernorm.gain"]),
                       len(d["grad"]["layernorm.bias"])],
     "F6a": lambda d: [f["code"] for f in d["lint"]],
+    "F6e": lambda d: [int(c["text"].split()[0]) for c in d["checks"]
+                      if c["ok"] and "arrows" in c["text"]],
     "F7a": lambda d: [" ".join("%g" % v for v in d["cards"][0]["proof"]["value"])],
     "F7b": lambda d: [sum(c["proof"]["ok"] for c in d["cards"]), len(d["cards"])],
 }
