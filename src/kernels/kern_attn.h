@@ -564,14 +564,24 @@ static void FN(attn_fwd)(const tb_k_attn *p, void *out)
 static void FN(attn_means)(const tb_k_attn *p, const REAL *gout,
                            const REAL *out, REAL *mean)
 {
-    enum { ABREAST = 8 };
-    for (size_t r = 0; r < p->rows; r += ABREAST) {
-        const size_t n = FN(least)(ABREAST, p->rows - r), at = r * p->ldo;
-        REAL sum[ABREAST] = {0};
-        for (size_t i = 0; i < p->vd; i++)
+    const size_t deep = p->vd / FN(VEC) * FN(VEC), ld = p->ldo;
+    FN(vec) a[FN(VEC)], b[FN(VEC)];
+    for (size_t r = 0; r < p->rows; r += FN(VEC)) {
+        const size_t n = FN(least)(FN(VEC), p->rows - r);
+        FN(vec) sum = {0};
+        for (size_t i = 0; i < deep; i += FN(VEC)) {
+            FN(load_square)(n, gout + r * ld + i, ld, a);
+            FN(load_square)(n, out + r * ld + i, ld, b);
+            FN(transpose_square)(a);
+            FN(transpose_square)(b);
+            GEMM_UNROLL
+            for (int j = 0; j < FN(VEC); j++)
+                sum += a[j] * b[j];
+        }
+        for (size_t i = deep; i < p->vd; i++)
             for (size_t j = 0; j < n; j++)
-                sum[j] += gout[at + j * p->ldo + i] * out[at + j * p->ldo + i];
-        memcpy(mean + r, sum, n * sizeof *sum);
+                sum[j] += gout[(r + j) * ld + i] * out[(r + j) * ld + i];
+        memcpy(mean + r, &sum, n * sizeof *mean);
     }
 }
 
@@ -685,19 +695,38 @@ static void FN(attn_bwd_tile)(const FN(attn_block) * b, const FN(attn_work) * w,
     (b, false, p->hd, 1, w->ds, k, p->ldk, w->rows + b->r0 * hd);
 }
 
-/* y += c x, or where `new` y = c x; x NULL: zero; y NULL: unwanted */
+/* y += c x, or where `new` y = c x */
+TB_INLINE void FN(attn_give_row)(size_t n, REAL c, const REAL *x, bool new,
+                                 REAL *y)
+{
+    const size_t whole = n / FN(VEC) * FN(VEC);
+    FN(vec) v, old;
+    for (size_t i = 0; i < whole; i += FN(VEC)) {
+        memcpy(&v, x + i, sizeof v);
+        v *= c;
+        if (!new) {
+            memcpy(&old, y + i, sizeof old);
+            v = old + v;
+        }
+        memcpy(y + i, &v, sizeof v);
+    }
+    for (size_t i = whole; i < n; i++)
+        y[i] = new ? c *x[i] : y[i] + c *x[i];
+}
+
+/* The same for rows; x NULL: zero; y NULL: unwanted */
 static void FN(attn_give)(size_t rows, size_t n, double c_, const REAL *x,
                           bool new, REAL *y, size_t ld)
 {
     const size_t wide = FN(attn_wide)(n);
     const REAL c = (REAL)c_;
     for (size_t r = 0; y && r < rows; r++, y += ld) {
-        const REAL *from = x ? x + r * wide : NULL;
-        if (new && !from)
+        if (x && new)
+            FN(attn_give_row)(n, c, x + r * wide, true, y);
+        else if (x)
+            FN(attn_give_row)(n, c, x + r * wide, false, y);
+        else if (new)
             memset(y, 0, n * sizeof *y);
-        TB_IVDEP
-        for (size_t i = 0; from && i < n; i++)
-            y[i] = new ? c *from[i] : y[i] + c *from[i];
     }
 }
 
