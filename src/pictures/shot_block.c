@@ -205,7 +205,11 @@ typedef struct piece {
     bool boxed, barrier; /* a frame around it; a barrier before it */
 } piece;
 
-static const piece post_pieces[] = {{"J_LN", TB_TONE_TOLL, false, false},
+/* J_LN, and J_LN with what it is taken at; of Post-LN, of Pre-LN. */
+static const char *const norm_names[][2] = {{"J_LN", "J_LN(x + F(x))"},
+                                            {"J_LN", "J_LN(x)"}};
+
+static const piece post_pieces[] = {{NULL, TB_TONE_TOLL, false, false},
                                     {"\xC2\xB7(", TB_TONE_INK, false, false},
                                     {"I", TB_TONE_LANE, true, true},
                                     {"+", TB_TONE_INK, false, false},
@@ -219,25 +223,28 @@ static const piece pre_pieces[] = {{"I", TB_TONE_LANE, true, false},
                                     "F/\xE2\x88\x82x",
                                     TB_TONE_BOX, false, false},
                                    {"\xC2\xB7", TB_TONE_INK, false, false},
-                                   {"J_LN", TB_TONE_TOLL, false, false}};
+                                   {NULL, TB_TONE_TOLL, false, false}};
 
-static double piece_width(const piece *p)
+static double piece_width(const piece *p, const char *text)
 {
-    return tb_text_width(p->text, SIZE, true) + (p->boxed ? 18 : 0) +
+    return tb_text_width(text, SIZE, true) + (p->boxed ? 18 : 0) +
            (p->barrier ? 14 : 0);
 }
 
-void block_formula(tb_scene *s, double x, double y, double width, bool post)
+void block_formula(tb_scene *s, double x, double y, double width, bool post,
+                   bool full)
 {
+    const char *norm = norm_names[!post][full];
     const piece *all = post ? post_pieces : pre_pieces;
     size_t n = post ? TB_LEN(post_pieces) : TB_LEN(pre_pieces);
     double w = 5 * ((double)n - 1);
     for (size_t i = 0; i < n; i++)
-        w += piece_width(&all[i]);
+        w += piece_width(&all[i], all[i].text ? all[i].text : norm);
     x += (width - w) / 2;
     tb_scene_group(s, &(tb_style){.role = "jac", .id = "formula"});
     for (size_t i = 0; i < n; i++) {
-        double own = piece_width(&all[i]), left = x;
+        const char *name = all[i].text ? all[i].text : norm;
+        double own = piece_width(&all[i], name), left = x;
         tb_style text = {.role = "label",
                          .size = SIZE,
                          .bold = true,
@@ -255,7 +262,7 @@ void block_formula(tb_scene *s, double x, double y, double width, bool post)
         }
         if (all[i].boxed)
             tb_scene_rect(s, left, y - 18, x + own - left, 25, &frame);
-        tb_scene_text(s, (left + x + own) / 2, y, all[i].text, &text);
+        tb_scene_text(s, (left + x + own) / 2, y, name, &text);
         x += own + 5;
     }
     tb_scene_end(s);
@@ -282,7 +289,7 @@ static void draw(layout *l)
     else
         booth(l, l->side, l->y.branch, l->y.branch_back);
     tb_part_plus(l->s, l->plus, l->y.lane, 13);
-    block_formula(l->s, 0, y, w, l->post);
+    block_formula(l->s, 0, y, w, l->post, !l->b->plain);
     if (l->b->note) {
         y = tb_scene_wrap(l->s, MARGIN, y + 28, w - 2 * MARGIN, l->b->note,
                           &note) -

@@ -19,8 +19,10 @@ typedef struct shot_block_of {
 
 extern const shot_face shot_block;
 
-/** block_formula - the block's Jacobian with the I in a box, in the
- * middle of `width`; behind a barrier where a booth stands on the lane. */
-void block_formula(tb_scene *s, double x, double y, double width, bool post);
+/** block_formula - the block's Jacobian with the I in a box, in the middle of
+ * `width`; behind a barrier where a booth stands on the lane. `full`: with what
+ * J_LN is taken at. */
+void block_formula(tb_scene *s, double x, double y, double width, bool post,
+                   bool full);
 
 #endif

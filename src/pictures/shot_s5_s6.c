@@ -23,6 +23,9 @@ static void tell_floors(tb_shot *s, const stack_run *r)
         tb_format(id, sizeof id, "E5.toll.%zu", k);
         tb_format(label, sizeof label, "RMS gain of the norm of floor %zu", k);
         shot_tell(s, id, label, f->toll);
+        tb_format(id, sizeof id, "E12.std.%zu", k);
+        tb_format(label, sizeof label, "spread of x above floor %zu", k);
+        shot_tell(s, id, label, f->std_x);
     }
 }
 
@@ -48,13 +51,13 @@ static double most(const stack_run *r)
     return m;
 }
 
-/* E14 of lane and total: a factor per floor toward the top, with R^2. */
+/* E14 of lane and total: a factor per floor on the way down, with R^2. */
 static tb_status tell_fits(tb_shot *s, const stack_run *r)
 {
     double factor, r2, *y = shot_alloc(s, r->spec.n + 1, sizeof *y);
     if (!y)
         return TB_ERR_MEMORY;
-    for (int lane = 0; lane < 2; lane++) {
+    for (int lane = 1; lane >= 0; lane--) {
         gains(r, lane, y);
         if (!stack_fit(y, r->spec.n + 1, &factor, &r2))
             continue;
@@ -64,11 +67,17 @@ static tb_status tell_fits(tb_shot *s, const stack_run *r)
                   1 / factor);
         shot_tell(s, lane ? "E14.lane.R2" : "E14.total.R2",
                   "R\xC2\xB2 of that line", r2);
+        if (!lane || r->spec.post)
+            shot_say(s, lane ? "A line through the logarithms: the lane times "
+                               "{E14.lane} per floor (R\xC2\xB2 {E14.lane.R2})."
+                             : "A line through the logarithms: the total times "
+                               "{E14.total} per floor (R\xC2\xB2 "
+                               "{E14.total.R2}).");
     }
     return TB_OK;
 }
 
-static tb_status tell(tb_shot *s, const stack_run *r)
+static void tell(tb_shot *s, const stack_run *r)
 {
     shot_tell(s, "N", "floors", (double)r->spec.n);
     shot_tell(s, "E6.lane", "lane at the input, relative to the top",
@@ -84,7 +93,6 @@ static tb_status tell(tb_shot *s, const stack_run *r)
     if (r->exit_norms)
         shot_tell(s, "E6.exit", "toll of the final norm", r->exit_toll);
     tell_floors(s, r);
-    return tell_fits(s, r);
 }
 
 /* --- an opened booth ------------------------------------------------------ */
@@ -163,9 +171,9 @@ static tb_status panels(tb_shot *s, const stack_run *r)
         .run = r,
         .floor = floor,
         .note = shot_text(s,
-                          "Below: of a signal of length 1 that comes back from "
-                          "above, what goes on along the lane and what through "
-                          "the branch. %s.",
+                          "Numbers: what of a signal of length 1 that comes "
+                          "back from above goes on along the lane, and what "
+                          "through the branch. %s.",
                           r->where)};
     *t = (shot_tower_of){.title = shot_text(s, "%zu floor%s", r->spec.n,
                                             r->spec.n == 1 ? "" : "s"),
@@ -284,15 +292,17 @@ static tb_status build(tb_shot *s, bool post)
                post ? "Post-LN: a tollbooth on the highway"
                     : "Pre-LN: the lane is clean",
                describe(s, r));
-    TB_TRY(tell(s, r));
+    tell(s, r);
     TB_TRY(panels(s, r));
-    if (post) {
+    if (post)
         say_post(s);
-        check_post(s, r);
-    } else {
+    else
         say_pre(s, r);
+    TB_TRY(tell_fits(s, r));
+    if (post)
+        check_post(s, r);
+    else
         check_pre(s, r);
-    }
     return TB_OK;
 }
 

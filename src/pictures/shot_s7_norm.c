@@ -23,6 +23,8 @@ static tb_status jacobian(tb_shot *s, const char *text, const double *z,
                        .eps = &eps,
                        .seed = shot_whole(s, "seed")};
     tb_eval_result *r;
+    if (!text)
+        return TB_ERR_MEMORY;
     TB_TRY(tb_eval_run(s->ctx, &e, &r));
     out->d = d;
     out->j = shot_alloc(s, d * d, sizeof *out->j);

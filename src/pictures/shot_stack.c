@@ -287,7 +287,7 @@ tb_status stack_measure(tb_shot *s, const stack_spec *spec, stack_run *out)
                      ? "F: one d x d matrix"
                      : "F: attention on odd floors, feed-forward (ReLU, 4d) on "
                        "even ones";
-    if (!out->floor || !out->equation || !out->text)
+    if (!out->text || s->status != TB_OK) /* status: of a line in it */
         return TB_ERR_MEMORY;
     TB_TRY(tb_block_load(s->ctx, out->text, &b));
     tb_status status = run(s, b, out);

@@ -3,7 +3,7 @@
  * table, and as JSON. */
 #include "pictures/shot_tower.h"
 
-enum { DRAWN = 2, LINES = 24 };
+enum { DRAWN = 2, LINES = 24, SHORT = 4 };
 
 /* --- a floor as drawn ----------------------------------------------------- */
 
@@ -102,10 +102,19 @@ static void scale(const stack_run *r, tb_axis *y)
     tb_axis_fit(y, true, least, most, false);
 }
 
+/* Columns without bars where these would be too short to read. */
+static void put_gain(tb_grid *g, tb_arena *a, const tb_terminal *term,
+                     const tb_axis *y, double v, int cells)
+{
+    tb_grid_number(g, v);
+    if (cells >= SHORT)
+        tb_grid_text(g, bar(a, term, y, v, cells));
+}
+
 static tb_status lines(tb_arena *a, const shot_tower_of *t,
                        const tb_terminal *term, tb_out *out)
 {
-    static const tb_column columns[] = {
+    static const tb_column with_bars[] = {
         {.head = "x", .align = TB_RIGHT},
         {.head = "below", .priority = 3},
         {.head = "toll", .align = TB_RIGHT, .priority = 1},
@@ -113,13 +122,17 @@ static tb_status lines(tb_arena *a, const shot_tower_of *t,
         {.head = "", .priority = 4},
         {.head = "total", .align = TB_RIGHT},
         {.head = "", .priority = 4}};
+    const tb_column plain[] = {with_bars[0], with_bars[1], with_bars[2],
+                               with_bars[3], with_bars[5]};
     const stack_run *r = t->run;
     size_t n = r->spec.n, step = (n + LINES - 1) / LINES;
     int cells = (tb_terminal_width(term) - 48) / 2;
+    bool bars = cells >= SHORT;
     tb_axis y = {0};
     tb_grid g;
     scale(r, &y);
-    TB_TRY(tb_grid_init(&g, a, t->title, columns, TB_LEN(columns), n + 2));
+    TB_TRY(tb_grid_init(&g, a, t->title, bars ? with_bars : plain,
+                        bars ? TB_LEN(with_bars) : TB_LEN(plain), n + 2));
     for (size_t k = n + 1; k-- > 0;) {
         if ((n - k) % step && k)
             continue;
@@ -129,10 +142,8 @@ static tb_status lines(tb_arena *a, const shot_tower_of *t,
             tb_grid_number(&g, r->floor[k - 1].toll);
         else
             tb_grid_text(&g, "");
-        tb_grid_number(&g, stack_lane(r, k));
-        tb_grid_text(&g, bar(a, term, &y, stack_lane(r, k), cells));
-        tb_grid_number(&g, stack_total(r, k));
-        tb_grid_text(&g, bar(a, term, &y, stack_total(r, k), cells));
+        put_gain(&g, a, term, &y, stack_lane(r, k), cells);
+        put_gain(&g, a, term, &y, stack_total(r, k), cells);
     }
     TB_TRY(tb_grid_term(&g, term, out));
     if (step > 1)
