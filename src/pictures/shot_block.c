@@ -77,14 +77,8 @@ static void lane_back(const layout *l)
     tower_arrow(l->s, l->w - MARGIN - 4, l->y.lane_back,
                 at + (l->post ? 34 : 2), l->y.lane_back, &top);
     number(l, (l->w + at) / 2, l->y.number, 1, TB_TONE_LANE);
-    if (l->post) {
-        tb_style behind = lane;
-        behind.id = "grad-behind";
-        tb_scene_line(l->s, l->gate - 20, l->y.lane_back, l->plus,
-                      l->y.lane_back, &behind);
-    }
-    tower_arrow(l->s, l->plus, l->y.lane_back, l->fork - 22, l->y.lane_back,
-                &lane);
+    tower_arrow(l->s, l->post ? l->gate - 20 : l->plus, l->y.lane_back,
+                l->fork - 22, l->y.lane_back, &lane);
     number(l, l->box, l->y.number, g,
            tower_weak(g) ? TB_TONE_BAD : TB_TONE_LANE);
 }

@@ -61,7 +61,13 @@ typedef struct stack_run {
          4,   256,       .step = 4,      .whole = true},                       \
         {"T", "tokens T", TB_SHOT_NUMBER, "32",                                \
          1,   128,        .step = 1,      .whole = true},                      \
-        {"v", "branch times v", TB_SHOT_NUMBER, "1", 0, 100, .step = 0.1},     \
+        {"v",                                                                  \
+         "branch times v (std of a linear one)",                               \
+         TB_SHOT_NUMBER,                                                       \
+         "1",                                                                  \
+         0,                                                                    \
+         100,                                                                  \
+         .step = 0.1},                                                         \
         {"branch", "branch", TB_SHOT_CHOICE,           "transformer",          \
          0,        0,        .choices = STACK_BRANCHES},                       \
         {"init", "initial weights",     TB_SHOT_CHOICE, "xavier", 0,           \
