@@ -13,7 +13,7 @@ LINK = $(WASM_LD) --no-entry --gc-sections --strip-all --compress-relocations \
 WASM_OPT ?= $(shell command -v wasm-opt)
 FEATURES := simd bulk-memory mutable-globals sign-ext nontrapping-float-to-int
 SHRINK = $(if $(WASM_OPT),$(WASM_OPT) $(FEATURES:%=--enable-%) -Oz \
-	--low-memory-unused $@ -o $@)
+	--low-memory-unused $@ -o $@.small && mv $@.small $@ || echo "$@: not shrunk")
 .DEFAULT_GOAL := all
 
 # Not on a page: what opens a library of the system.
