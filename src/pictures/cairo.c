@@ -268,7 +268,8 @@ static double text_width(brush *b, const tb_item *it)
 static double fit_text(brush *b, const tb_item *it)
 {
     double size = it->style.size > 0 ? it->style.size : TB_FONT_SIZE;
-    double room = tb_item_text_box(it).w, takes = text_width(b, it);
+    double takes = text_width(b, it);
+    double room = tb_item_text_box(it).w + 1; /* a pixel meets nothing */
     if (!(takes > room))
         return takes;
     b->f->font_size(b->cr, size * room / takes);
