@@ -206,7 +206,8 @@ static tb_table *runs_table(work *w)
         return NULL;
     for (size_t i = 0; i < w->list.n; i++)
         run_row(w->p, &w->list.items[i], cells + i * RUN_COLUMNS);
-    *t = (tb_table){.columns = run_columns,
+    *t = (tb_table){.caption = "One line per run",
+                    .columns = run_columns,
                     .n_columns = RUN_COLUMNS,
                     .cells = cells,
                     .n_rows = w->list.n};

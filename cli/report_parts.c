@@ -206,7 +206,8 @@ static void changes(report_sink *s, pool *p, const report *r)
         for (size_t k = 0; k < r->flows[i].flow->nchanges; k++)
             change_row(p, &r->flows[i], &r->flows[i].flow->changes[k],
                        cells + CHANGE_COLUMNS * at++);
-    const tb_table t = {.columns = change_columns,
+    const tb_table t = {.caption = "At k = 0, in the stack with the head",
+                        .columns = change_columns,
                         .n_columns = CHANGE_COLUMNS,
                         .cells = cells,
                         .n_rows = n};

@@ -174,7 +174,7 @@ void tb_report_pre(tb_report *r, const char *text)
 void tb_report_settings(tb_report *r, const tb_report_setting *s, size_t n)
 {
     tb_buf *b = body(r);
-    tb_buf_puts(b, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+    tb_buf_puts(b, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
                    "aria-label=\"settings\"><table class=\"settings\">"
                    "<caption>Settings</caption><tbody>\n");
     for (size_t i = 0; i < n; i++) {
@@ -199,7 +199,7 @@ void tb_report_figure(tb_report *r, const tb_scene *scene, const char *caption,
     char prefix[32];
     tb_format(prefix, sizeof prefix, "fig%zu", ++r->figures);
     tb_buf_puts(b, "<figure>\n<div class=\"scroll\" tabindex=\"0\" "
-                   "role=\"region\" aria-label=\"figure: ");
+                   "role=\"group\" aria-label=\"figure: ");
     tb_xml_text(b, scene->title);
     tb_buf_puts(b, "\" style=\"--w:");
     tb_px(b, 1.25 * tb_scene_width(scene)); /* no larger than that */

@@ -62,7 +62,7 @@ tb_status tb_table_html(tb_ctx *ctx, const tb_table *table, tb_out *out)
     if (table->n_columns == 0)
         return TB_FAIL(ctx, TB_ERR_ARG, "table: 0 columns, wanted 1 or more");
     tb_buf_puts(b, "<div class=\"scroll numbers\" tabindex=\"0\" "
-                   "role=\"region\" "
+                   "role=\"group\" "
                    "aria-label=\"");
     tb_xml_text(b, table->caption ? table->caption : "table");
     tb_buf_puts(b, "\"><table>\n");
