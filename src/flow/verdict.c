@@ -126,6 +126,28 @@ static finding dead_depth(const tb_flow *f, size_t nonfinite)
                      .applies = nonfinite == 0 && at && has_lane(f)};
 }
 
+/* What comes out below a norm on the lane, over what its RMS gain lets expect:
+ * J_LN takes a gradient along (1/gain) to nothing, as that of a sum of its
+ * outputs. */
+static finding zero_sum(const tb_flow *f, size_t nonfinite)
+{
+    finding out = {.value = 1};
+    for (size_t i = f->nrows - 1; i > 0; i--) {
+        const tb_flow_row *r = &f->rows[i];
+        if (!(r->total > 1e-6))
+            break; /* nothing arrives any more */
+        if (r->norms == 0 || !(r->toll > 0))
+            continue;
+        double left = f->rows[i - 1].total / r->total / r->toll;
+        out.applies = nonfinite == 0;
+        if (left < out.value) {
+            out.value = left;
+            out.at = r;
+        }
+    }
+    return out;
+}
+
 static finding largest_number(const tb_flow *f, size_t nonfinite)
 {
     const tb_flow_row *at = f->rows;
@@ -187,6 +209,15 @@ static const verdict_row table[] = {
      "a sublayer has no path around its branch",
      "every sublayer has a path around its branch",
      "ours"},
+    {"ZEROSUM",
+     zero_sum,
+     true,
+     {1e-5, NONE},
+     {TB_FAILED, TB_FAILED},
+     "a norm on the lane gives nothing back: the gradient that arrives is one "
+     "it takes to zero, as that of a sum of its outputs",
+     "no norm on the lane takes what arrives to zero",
+     "algebra of E2; pytorch issue 63541; number ours"},
     {"VANISH",
      smallest_total,
      true,

@@ -176,6 +176,21 @@ def flow_verdicts_of_the_stream(t):
 
 
 @test
+def flow_zero_sum(t):
+    """The sum of a LayerNorm's outputs has no gradient below it."""
+    loud = verdicts(flow(t, "block: x = norm(x + F(x))\n"
+                            "final: w = linear(1, d); x = w(mean(x))",
+                         "--depth", "2", *SMALL)[0])["ZEROSUM"]
+    t.eq(loud["level"], "FAIL")
+    t.ok(loud["value"] < 1e-6, loud)
+    t.has(loud["where"], "k 4, ffn of block 2")
+    for words in (["post-ln", "--depth", "12"], ["deepnorm"], ["sandwich"],
+                  ["x = norm(x + 30*F(x))", "--depth", "3"]):
+        v = verdicts(flow(t, *words, *SMALL)[0]).get("ZEROSUM")
+        t.ok(v is None or v["level"] == "OK", words, v)
+
+
+@test
 def flow_norms_and_tokens(t):
     """Every norm is listed, on the lane or not; s is what E1 says it is."""
     post, pre = flow(t, "post-ln", "pre-ln", "--depth", "3", *SMALL)
