@@ -7,10 +7,10 @@
 enum {
     MARGIN = 14,
     LIST = 150,      /* px of a list */
-    LIST_BACK = 178, /* where there are backward arrows */
+    LIST_BACK = 170, /* where there are backward arrows */
     LIST_WIDE = 214, /* where there are two */
     GAP = 40,        /* arrow between two things */
-    GAP_BACK = 84,   /* the same with words for the way back */
+    GAP_BACK = 92,   /* the same with words for the way back */
     BOX = 86,
     BOX_HALF = 28,
     RADIUS = 13,
@@ -158,7 +158,7 @@ static void place(layout *l)
     if (st->back)
         l->bottom = tb_max2(l->bottom, l->back + BOX_HALF + 8);
     l->x = MARGIN;
-    l->fork = l->x + l->list + 18;
+    l->fork = l->x + l->list + (st->back ? 32 : 18);
     l->box = l->x + l->list + l->gap + (st->back ? 12 : 4);
     double at = l->box + BOX;
     if (st->f) {
@@ -239,10 +239,10 @@ static void forward(layout *l)
     const shot_stage *st = l->st;
     double out = l->box + BOX, stop = l->plus - RADIUS - 1;
     arrow(l, l->x + l->list + 6, l->box - 1, "in-arrow", "in-arrow", TB_TONE_IN,
-          st->y && !st->back ? NULL : "x");
-    if (st->y && !st->back) /* right of the fork */
-        caption(l->s, (l->fork + l->box) / 2 - 2, l->lane - 10, "x",
-                TB_TONE_IN);
+          st->y ? NULL : "x");
+    if (st->y) /* right of the fork, and of what comes back to it */
+        caption(l->s, (l->fork + (st->back ? 30 : 0) + l->box) / 2 - 2,
+                l->lane - 10, "x", TB_TONE_IN);
     if (st->f) {
         arrow(l, out, l->f - 6, "box-out", "box-out", TB_TONE_BOX,
               st->y ? NULL : "F(x)");
@@ -307,9 +307,10 @@ static void backward(layout *l)
                  b->br, TB_TONE_BOX);
     total = back_style("grad-total", b->in, TB_TONE_TOTAL);
     total.id = "grad-in";
-    tb_scene_arrow(s, (double[]){left, l->back, l->x + l->list + 2, l->back}, 2,
+    tb_scene_arrow(s, (double[]){left, l->back, l->x + l->list + 8, l->back}, 2,
                    &total);
-    back_caption(l, l->fork + 12, l->back + 24, "at x", b->in, TB_TONE_TOTAL);
+    back_caption(l, l->x + l->list + 44, l->back + 24, "at x", b->in,
+                 TB_TONE_TOTAL);
 }
 
 /* --- box and plus --------------------------------------------------------- */
