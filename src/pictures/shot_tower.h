@@ -26,6 +26,8 @@ extern const shot_face shot_tower;
 
 /** A lane that lost something: drawn red and dashed. */
 bool tower_weak(double gain);
+/** How the lane looks where it carries `gain`. */
+tb_style tower_lane(double gain);
 /** A vertical or horizontal arrow with a small head; its shaft has st->line. */
 void tower_arrow(tb_scene *s, double x0, double y0, double x1, double y1,
                  const tb_style *st);
