@@ -8,7 +8,6 @@ Every figure, number and formula in it is asked from PROGRAM, so that the page
 says something before (and without) its scripts; the engine, which is the same
 C, then answers the controls."""
 
-import base64
 import json
 import lzma
 import pathlib
@@ -62,65 +61,42 @@ def number_text(value):
     return f"{value:.12g}"
 
 
-def bounds(row):
-    step = number_text(row["step"]) if row["step"] else "any"
-    if row["whole"]:
-        step = number_text(max(1, row["step"]))
-    return (f'min="{number_text(row["low"])}" max="{number_text(row["high"])}"'
-            f' step="{step}"')
-
-
-def slider(row, label, value):
-    """A slider and a field of the same number. A logarithmic slider moves over
-    positions, which the script turns into values."""
-    field = (f'<input type="number" {bounds(row)} value="{value}" '
-             f'aria-label="{escape(label)}">')
-    if not row["step"] and not row["log"]:
-        return field
-    scale = 'data-log min="0" max="200" step="1"' if row["log"] else \
-        bounds(row)
-    return (f'<input type="range" {scale} value="{value}" '
-            f'aria-label="{escape(label)}, slider">{field}')
+def number(row):
+    """A field, and a slider where the row has a step. Bounds, names and values
+    are the script's work (web/page/controls.mjs): it has the rows."""
+    slider = '<input type="range">' if row["step"] or row["log"] else ""
+    return slider + '<input type="number">'
 
 
 def list_rows(row):
-    own = json.loads(row["own"])
-    if len(own) > LIST_ROWS or not row["step"]:
-        return (f'<input type="text" value="{escape(row["own"])}" '
-                f'spellcheck="false" aria-label="{escape(row["label"])}">')
-    first = slider(row, f'{row["label"]}, number 1', number_text(own[0]))
-    # the script makes the others like it
+    if len(json.loads(row["own"])) > LIST_ROWS or not row["step"]:
+        return '<input type="text" spellcheck="false">'
+    # the script makes the other elements like the first
     return (f'<span class="elements"><span class="element"><span '
-            f'aria-hidden="true">1</span>{first}</span></span>'
-            f'<span class="count">'
-            f'<button type="button" data-do="less" aria-label="one number '
-            f'fewer">−</button><button type="button" data-do="more" '
-            f'aria-label="one number more">+</button></span>')
+            f'aria-hidden="true">1</span>{number(row)}</span></span>'
+            f'<span class="count"><button type="button" data-do="less" '
+            f'aria-label="one number fewer">−</button><button type="button" '
+            f'data-do="more" aria-label="one number more">+</button></span>')
 
 
 def one_control(row):
-    kind, label, own = row["kind"], escape(row["label"]), escape(row["own"])
+    kind, label = row["kind"], escape(row["label"])
     if kind == "switch":
-        on = " checked" if row["own"] == "1" else ""
-        return f'<label><input type="checkbox"{on}> {label}</label>'
+        return f'<label><input type="checkbox"> {label}</label>'
     if kind == "choice":
-        options = "".join(
-            f'<option{" selected" * (c == row["own"])}>{escape(c)}</option>'
-            for c in row["choices"].split("|"))
-        return f'<label>{label} <select>{options}</select></label>'
-    if kind == "number":
-        return (f'<span class="name">{label}</span>'
-                f'{slider(row, row["label"], own)}')
-    if kind == "list":
-        return f'<span class="name">{label}</span>{list_rows(row)}'
-    return (f'<label>{label} <textarea rows="2" spellcheck="false">{own}'
-            f'</textarea></label>')
+        options = "".join(f"<option>{escape(c)}</option>"
+                          for c in row["choices"].split("|"))
+        return f"<label>{label} <select>{options}</select></label>"
+    if kind in ("number", "list"):
+        field = number(row) if kind == "number" else list_rows(row)
+        return f'<span class="name">{label}</span>{field}'
+    return (f'<label>{label} <textarea rows="2" spellcheck="false"></textarea>'
+            f'</label>')
 
 
 def controls(shot):
     rows = "".join(
-        f'<div class="control {r["kind"]}" role="group" data-input='
-        f'"{escape(r["name"])}" aria-label="{escape(r["label"])}">'
+        f'<div class="control {r["kind"]}" data-input="{escape(r["name"])}">'
         f'{one_control(r)}</div>' for r in shot["inputs"])
     return (f'<fieldset class="controls" hidden><legend>Try it</legend>{rows}'
             '<p class="buttons"><button type="button" data-do="reset">Reset'
@@ -306,7 +282,7 @@ def rows(program):
     slim_rows = {
         name: {"name": name, "inputs": [
             {k: v for k, v in r.items()
-             if k in ("low", "high") or v and k != "label"}
+             if k in ("own", "low", "high") or v and k != "label"}
             for r in shot["inputs"]]}
         for name, shot in program.shots.items()}
     return json.dumps(slim_rows, ensure_ascii=False,
@@ -331,13 +307,27 @@ def themes(program):
     return css
 
 
+def sevens(data):
+    """Seven bits a character: a seventh less than base64. The three that HTML
+    would take for something else stand 128 higher, as two bytes."""
+    out, bits, count = [], 0, 0
+    for byte in data + b"\0":
+        bits, count = bits << 8 | byte, count + 8
+        while count >= 7:
+            count -= 7
+            value = bits >> count
+            bits &= (1 << count) - 1
+            out.append(chr(value + 128 * (chr(value) in "\0\r<")))
+    return "".join(out)
+
+
 def engine(path):
     """Packed for web/page/unpack.mjs, as text; and its size."""
     data = pathlib.Path(path).read_bytes()
     how = {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME,
            "lc": 3, "lp": 0, "pb": 0, "dict_size": 1 << 24}
     packed = lzma.compress(data, format=lzma.FORMAT_RAW, filters=[how])
-    return base64.b64encode(packed).decode(), str(len(data))
+    return sevens(packed), str(len(data))
 
 
 def build(program, wasm):

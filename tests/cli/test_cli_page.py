@@ -32,7 +32,7 @@ def build(t, engine=b"\0asm"):
                           PROGRAM, "engine.wasm", "out/page.html"], cwd=t.dir,
                          capture_output=True, text=True)
     page = os.path.join(t.dir, "out", "page.html")
-    with open(page, encoding="utf-8") as f:
+    with open(page, encoding="utf-8", newline="") as f:
         return f.read(), run
 
 
@@ -114,8 +114,7 @@ def page_unpacks_its_engine(t):
     run = subprocess.run(
         ["node", "--input-type=module", "-e",
          "import { unpack } from %s; import { readFileSync } from 'fs';"
-         "process.stdout.write(unpack(Buffer.from(readFileSync(0, 'utf8'),"
-         "'base64'), %s));" % (json.dumps(module), size)],
+         "process.stdout.write(unpack(readFileSync(0, 'utf8'), %s));" % (json.dumps(module), size)],
         input=packed.encode(), capture_output=True)
     t.eq(run.returncode, 0, run.stderr)
     t.ok(run.stdout == engine, "other bytes")

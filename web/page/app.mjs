@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Starts the page: the engine out of its base64, the figures, the address.
+// Starts the page: the engine out of its packing, the figures, the address.
 import { load } from "../engine.mjs";
 import { unpack } from "./unpack.mjs";
 import { readHash, writeHash } from "./hash.mjs";
@@ -15,8 +15,7 @@ const $ = (id) => document.getElementById(id);
 
 function engineBytes() {
   const { textContent, dataset } = $("engine");
-  const packed = Uint8Array.from(atob(textContent), (c) => c.charCodeAt(0));
-  return unpack(packed, Number(dataset.size));
+  return unpack(textContent, Number(dataset.size));
 }
 
 // --- the address -------------------------------------------------------------

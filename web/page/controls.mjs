@@ -24,16 +24,35 @@ function positionOf(row, value) {
     Math.log(row.high / least));
 }
 
+// Of thousands of steps a slider offers those around the row's own values; the
+// field beside it takes them all.
+function reach(row) {
+  const { low, high, step } = row;
+  if ((high - low) / step <= 1000) return [low, high];
+  const own = numbersOf(row.own).map((v) => Math.abs(Number(v)));
+  const far = step * Math.ceil(Math.max(2 * Math.max(...own) / step, 20));
+  return [Math.max(low, -far), Math.min(high, far)];
+}
+
 // a slider and its field
 class Pair {
-  constructor(row, field) {
+  constructor(row, field, name) {
     this.row = row;
     this.field = field;
     const slider = field.previousElementSibling;
     this.slider = slider?.type === "range" ? slider : null;
-    this.follow();
+    const step = row.whole ? Math.max(1, row.step ?? 1) : row.step;
+    Object.assign(field, { min: row.low, max: row.high, step: row.log ? "any"
+      : step ?? "any", ariaLabel: name });
+    if (this.slider) this.#bound(step, name);
     this.slider?.addEventListener("input", () => this.lead());
     field.addEventListener("input", () => this.follow());
+  }
+
+  #bound(step, name) {
+    const [min, max] = this.row.log ? [0, POSITIONS] : reach(this.row);
+    Object.assign(this.slider, { min, max, step: this.row.log ? 1 : step,
+      ariaLabel: `${name}, slider` });
   }
 
   // the field takes the slider's value
@@ -67,26 +86,26 @@ class List {
   constructor(row, root) {
     this.row = row;
     this.root = root;
+    this.name = root.querySelector(".name").textContent;
     this.plain = root.querySelector("input[type=text]");
-    if (this.plain) return;
+    if (this.plain) {
+      this.plain.ariaLabel = this.name;
+      return;
+    }
     this.box = root.querySelector(".elements");
     this.pairs = [this.#pair(this.box.firstElementChild)];
-    this.text = row.own;
     root.querySelector("[data-do=less]").onclick = () => this.#size(-1);
     root.querySelector("[data-do=more]").onclick = () => this.#size(1);
   }
 
   #pair(element) {
-    return new Pair(this.row, element.querySelector("input[type=number]"));
+    return new Pair(this.row, element.querySelector("input[type=number]"),
+      `${this.name}, number ${element.firstElementChild.textContent}`);
   }
 
   #add(value) {
     const element = this.box.firstElementChild.cloneNode(true);
-    const n = this.pairs.length + 1;
-    element.firstElementChild.textContent = n;
-    for (const input of element.querySelectorAll("input"))
-      input.setAttribute("aria-label", input.getAttribute("aria-label")
-        .replace(/number \d+/, `number ${n}`));
+    element.firstElementChild.textContent = this.pairs.length + 1;
     this.box.append(element);
     this.pairs.push(this.#pair(element));
     this.pairs.at(-1).text = value;
@@ -136,7 +155,8 @@ class Field {
 
 function make(row, root) {
   if (row.kind === "number")
-    return new Pair(row, root.querySelector("input[type=number]"));
+    return new Pair(row, root.querySelector("input[type=number]"),
+      root.querySelector(".name").textContent);
   const Kind = { list: List, switch: Switch }[row.kind] ?? Field;
   return new Kind(row, root);
 }
@@ -166,6 +186,7 @@ export class Controls {
       const place = root?.querySelector(`[data-input="${row.name}"]`);
       if (place) this.of[row.name] = make(row, place);
     }
+    this.values = {}; // their own
   }
 
   // only what differs from the shot's own settings
@@ -187,8 +208,8 @@ export class Controls {
     for (const row of this.inputs) {
       const place = this.of[row.name] &&
         this.root.querySelector(`[data-input="${row.name}"]`);
-      const cards = /^([a-z](?:, [a-z])*): /.exec(
-        place?.getAttribute("aria-label") ?? "")?.[1];
+      const cards = /^\s*([a-z](?:, [a-z])*): /.exec(
+        place?.textContent ?? "")?.[1];
       if (cards) place.hidden = !cards.split(", ").includes(card);
     }
   }

@@ -169,6 +169,19 @@ class Lzma {
   }
 }
 
-export function unpack(bytes, size) {
-  return new Lzma(bytes, size).run();
+// seven bits a character, of which those that HTML reads stand 128 higher
+function bytesOf(text) {
+  const out = new Uint8Array(text.length * 7 >>> 3);
+  for (let i = 0, at = 0, bits = 0, count = 0; at < out.length; i++) {
+    bits = bits << 7 & 0x7fff | text.charCodeAt(i) & 127;
+    count += 7;
+    if (count < 8) continue;
+    count -= 8;
+    out[at++] = bits >>> count;
+  }
+  return out;
+}
+
+export function unpack(text, size) {
+  return new Lzma(bytesOf(text), size).run();
 }
