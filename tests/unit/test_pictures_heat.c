@@ -228,3 +228,28 @@ TB_TEST(narrow_figures_fit)
     }
     tb_out_destroy(out);
 }
+
+/* What is printed is rounded; what a reader hovers over is not. */
+TB_TEST(rounded_numbers)
+{
+    const double values[] = {-0.004, 0.126, -1.999, 3};
+    tb_heat h = {.title = "rounded",
+                 .rows = 2,
+                 .columns = 2,
+                 .values = values,
+                 .decimals = 2};
+    tb_scene *s;
+    TB_OKAY(T, tb_heat_scene(T->ctx, &h, &s));
+    size_t found = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const tb_item *it = &s->items[i];
+        const char *title = it->style.title;
+        if (it->kind == TB_ITEM_TEXT)
+            found += tb_streq(it->text, "0") && it->y < 100;
+        if (it->kind == TB_ITEM_TEXT)
+            found += tb_streq(it->text, "0.13") || tb_streq(it->text, "-2");
+        found += title && strstr(title, "-0.004");
+    }
+    TB_CHECK(T, found == 4);
+    tb_scene_destroy(s);
+}
