@@ -481,6 +481,24 @@ static void sublayers(report_sink *s, pool *p, const tb_flow *f, size_t which)
         sink_table(s, &t);
 }
 
+/* A text on one line: "block: x = F(x); final: x = norm(x)". */
+static const char *one_line(pool *p, const char *block)
+{
+    char *out = pool_get(p, 2 * strlen(block) + 1, 1), *at = out;
+    for (const char *s = block; out && *s;) {
+        if (*s != '\n') {
+            *at++ = *s++;
+            continue;
+        }
+        s += strspn(s, "\n ");
+        if (*s && at > out && at[-1] != ':')
+            *at++ = ';';
+        if (*s)
+            *at++ = ' ';
+    }
+    return out ? out : "";
+}
+
 /* --- one line per stack --------------------------------------------------- */
 
 static const tb_column run_columns[] = {
@@ -508,7 +526,7 @@ static void run_row(pool *p, const tb_flow *f, const tb_flow_stack *s,
     double least = rows[0].total;
     for (size_t k = 0; k < s->nrows; k++)
         least = rows[k].total < least ? rows[k].total : least;
-    c[0] = pool_text(p, "%s%s%s", f->block, s->role ? " " : "",
+    c[0] = pool_text(p, "%s%s%s", one_line(p, f->block), s->role ? " " : "",
                      s->role ? s->role : "");
     c[1] = pool_text(p, "%zu", s->depth);
     c[2] = pool_text(p, "%zu", f->width);
@@ -548,10 +566,11 @@ tb_table *report_flow_table(pool *p, const report_flow *flows, size_t n)
 
 const char *report_flow_label(pool *p, const tb_flow *f)
 {
+    const char *block = one_line(p, f->block);
     if (f->nstacks > 1)
-        return pool_text(p, "%s, %zu + %zu blocks", f->block, f->depth,
+        return pool_text(p, "%s, %zu + %zu blocks", block, f->depth,
                          f->stacks[1].depth);
-    return pool_text(p, "%s, %zu block%s", f->block, f->depth,
+    return pool_text(p, "%s, %zu block%s", block, f->depth,
                      f->depth == 1 ? "" : "s");
 }
 

@@ -219,6 +219,11 @@ static void changes(report_sink *s, pool *p, const report *r)
     sink_table(s, &t);
 }
 
+static void end_scene(void *scene)
+{
+    tb_scene_destroy(scene);
+}
+
 tb_status report_block_of(tb_ctx *ctx, pool *p, const tb_block *b,
                           const char *name, const tb_settings *settings,
                           const tb_terminal *term, report_block *out)
@@ -233,8 +238,14 @@ tb_status report_block_of(tb_ctx *ctx, pool *p, const tb_block *b,
         s = tb_explain_text(
             ctx, b, settings, term ? TB_EXPLAIN_TEXT : TB_EXPLAIN_MATHML, false,
             term ? term->width : 80, term && term->ascii, derived);
-    *out =
-        (report_block){.name = pool_copy(p, name), .text = pool_copy(p, text)};
+    tb_scene *scene = NULL;
+    if (s == TB_OK && !term)
+        s = tb_explain_scene(ctx, b, settings, &scene);
+    if (scene)
+        pool_own(p, scene, end_scene);
+    *out = (report_block){.name = pool_copy(p, name),
+                          .text = pool_copy(p, text),
+                          .diagram = p->failed ? NULL : scene};
     const char *copy = pool_copy(p, tb_out_str(derived));
     *(term ? &out->drawn : &out->mathml) = copy;
     tb_text_free(ctx, text);
@@ -252,6 +263,8 @@ static void equations(report_sink *s, const report *r)
         if (b->name && r->nblocks > 1)
             sink_subheading(s, b->name);
         sink_pre(s, b->text);
+        if (s->page && b->diagram)
+            tb_report_figure(s->page, b->diagram, NULL, NULL);
         if (s->page && b->mathml)
             tb_report_markup(s->page, b->mathml);
         else if (!s->page && b->drawn)

@@ -36,8 +36,9 @@ typedef struct report_training {
 /** The text of a block, and what is derived from it alone. */
 typedef struct report_block {
     const char *name, *text;
-    const char *mathml; /* its Jacobian, for a page; */
-    const char *drawn;  /* for text: what explain prints. NULL: none */
+    const tb_scene *diagram; /* for a page; NULL: none */
+    const char *mathml;      /* its Jacobian, for a page; */
+    const char *drawn;       /* for text: what explain prints. NULL: none */
 } report_block;
 
 typedef struct report {

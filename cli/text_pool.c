@@ -11,6 +11,8 @@
 
 typedef struct pool_piece {
     struct pool_piece *next;
+    void *thing; /* of pool_own */
+    void (*end)(void *);
     max_align_t data[];
 } pool_piece;
 
@@ -54,10 +56,22 @@ const char *pool_number(pool *p, double v)
     return pool_text(p, "%s", tb_show_number(v, text));
 }
 
+void pool_own(pool *p, void *thing, void (*end)(void *))
+{
+    if (!pool_get(p, 0, 1)) {
+        end(thing);
+        return;
+    }
+    p->head->thing = thing;
+    p->head->end = end;
+}
+
 void pool_free(pool *p)
 {
     while (p->head) {
         pool_piece *next = p->head->next;
+        if (p->head->end)
+            p->head->end(p->head->thing);
         free(p->head);
         p->head = next;
     }

@@ -17,6 +17,8 @@ const char *pool_text(pool *p, const char *fmt, ...) TB_PRINTF(2, 3);
 const char *pool_copy(pool *p, const char *text); /* NULL gives NULL */
 /** pool_number - as tb_show_number. */
 const char *pool_number(pool *p, double v);
+/** pool_own - `thing` ends with the pool, by `end`; at once without memory. */
+void pool_own(pool *p, void *thing, void (*end)(void *));
 void pool_free(pool *p);
 /** pool_status - TB_OK, or TB_ERR_MEMORY once something failed. */
 tb_status pool_status(const pool *p);

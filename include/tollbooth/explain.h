@@ -68,6 +68,11 @@ tb_status tb_explain_text(tb_ctx *ctx, const tb_block *b,
                           const tb_settings *settings, tb_explain_format format,
                           bool expand, int columns, bool ascii, tb_out *out);
 
+/** tb_explain_scene - the diagram of one block over its Jacobian, which the
+ * caller destroys (tb_scene_destroy). */
+tb_status tb_explain_scene(tb_ctx *ctx, const tb_block *b,
+                           const tb_settings *settings, tb_scene **out);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

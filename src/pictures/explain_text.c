@@ -349,10 +349,9 @@ static tb_status explain_terminal(tb_ctx *ctx, tb_explained *e,
     return counts(e, term, out);
 }
 
-static tb_status explain_svg(tb_ctx *ctx, tb_explained *e, tb_out *out)
+static tb_status explain_scene(tb_ctx *ctx, tb_explained *e, tb_scene **out)
 {
     tb_diagram d;
-    tb_scene *scene;
     tb_buf formula;
     TB_TRY(tb_diagram_of(ctx, &e->arena, e->kinds[0].g, e->tail, &d));
     tb_buf_init(&formula, ctx);
@@ -367,11 +366,16 @@ static tb_status explain_svg(tb_ctx *ctx, tb_explained *e, tb_out *out)
     d.formula = tb_buf_str(&formula);
     d.depth = e->model->sizes.s.depth;
     if (s == TB_OK)
-        s = tb_diagram_scene(ctx, &d, &scene);
+        s = tb_diagram_scene(ctx, &d, out);
     tb_buf_clear(&formula);
-    if (s != TB_OK)
-        return s;
-    s = tb_scene_svg(scene, NULL, out);
+    return s;
+}
+
+static tb_status explain_svg(tb_ctx *ctx, tb_explained *e, tb_out *out)
+{
+    tb_scene *scene;
+    TB_TRY(explain_scene(ctx, e, &scene));
+    tb_status s = tb_scene_svg(scene, NULL, out);
     tb_scene_destroy(scene);
     return s;
 }
@@ -405,6 +409,18 @@ tb_status tb_explain_text(tb_ctx *ctx, const tb_block *b,
                                   format == TB_EXPLAIN_LATEX ? TB_NOTE_LATEX
                                                              : TB_NOTE_MATHML,
                                   expand, out);
+    tb_explained_close(&e);
+    return s;
+}
+
+tb_status tb_explain_scene(tb_ctx *ctx, const tb_block *b,
+                           const tb_settings *settings, tb_scene **out)
+{
+    tb_explained e;
+    *out = NULL;
+    tb_status s = tb_explained_open(ctx, &e, b, settings);
+    if (s == TB_OK)
+        s = explain_scene(ctx, &e, out);
     tb_explained_close(&e);
     return s;
 }
