@@ -61,10 +61,17 @@ static bool push(curve_points *c, double step, double loss)
 }
 
 typedef struct watcher {
+    comparison *all;
     compare_run *run;
     progress bar;
     bool forgot; /* no memory for a point of a curve */
 } watcher;
+
+static void on_memory(void *user, const tb_train_memory *m)
+{
+    watcher *w = user;
+    progress_memory(m, &w->all->memory);
+}
 
 static void on_step(void *user, const tb_train_step *s)
 {
@@ -96,8 +103,9 @@ static tb_status train_run(comparison *c, size_t i)
 {
     compare_run *r = &c->runs[i];
     tb_train_spec t = c->spec;
-    watcher w = {.run = r};
-    tb_train_observer obs = {.step = on_step, .user = &w, .ended = on_ended};
+    watcher w = {.all = c, .run = r};
+    tb_train_observer obs = {
+        .step = on_step, .user = &w, .ended = on_ended, .memory = on_memory};
     char label[120];
     snprintf(label, sizeof label, "%zu/%zu %.40s N=%zu %s", i + 1, c->nruns,
              r->name, r->depth, r->warmup ? "warm-up" : "no warm-up");
@@ -145,8 +153,15 @@ static tb_status make_runs(comparison *c, const compare_options *o,
  */
 
 typedef struct stopwatch {
+    comparison *all;
     double begin, end;
 } stopwatch;
+
+static void on_timed_memory(void *user, const tb_train_memory *m)
+{
+    stopwatch *w = user;
+    progress_memory(m, &w->all->memory);
+}
 
 /* The first five updates load libraries and touch memory. */
 static void on_timed_step(void *user, const tb_train_step *s)
@@ -163,8 +178,9 @@ static tb_status seconds_per_step(comparison *c, size_t depth, double *out)
     *out = 0;
     for (size_t b = 0; b < c->nblocks; b++) {
         tb_train_spec t = c->spec;
-        stopwatch w = {0, 0};
-        tb_train_observer obs = {.step = on_timed_step, .user = &w};
+        stopwatch w = {.all = c};
+        tb_train_observer obs = {
+            .step = on_timed_step, .user = &w, .memory = on_timed_memory};
         tb_train_result r;
         t.settings.depth = depth;
         t.steps = 20;

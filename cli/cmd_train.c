@@ -80,6 +80,13 @@ static void line_out(printer *p, const char *line)
     }
 }
 
+static void on_memory(void *user, const tb_train_memory *m)
+{
+    double none = 0;
+    (void)user;
+    progress_memory(m, &none);
+}
+
 static void on_begin(void *user, const char *json)
 {
     printer *p = user;
@@ -251,7 +258,8 @@ static int run(tb_ctx *ctx, const tb_block *b, const tb_train_spec *spec,
                              .step = on_step,
                              .saved = on_saved,
                              .user = p,
-                             .ended = on_ended};
+                             .ended = on_ended,
+                             .memory = on_memory};
     p->log.dir = spec->out;
     if (p->profile.wanted)
         obs.profiled = on_profiled;

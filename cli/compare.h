@@ -38,6 +38,7 @@ typedef struct comparison {
     tb_flow **flows; /* [ndepths * nblocks], depth-major */
     size_t nruns;
     compare_run *runs;
+    double memory; /* bytes that a run was said to need, most of all */
 } comparison;
 
 /** compare_table - one line per run. */

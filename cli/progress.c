@@ -81,3 +81,19 @@ void progress_end(progress *p)
         fprintf(stderr, "\r\033[K");
     p->drawn = false;
 }
+
+void progress_memory(const tb_train_memory *m, double *most)
+{
+    const double mb = 1e-6;
+    const double all = (double)m->weights + (double)m->gradients +
+                       (double)m->optimizer + (double)m->saved +
+                       (double)m->work;
+    if (all <= *most)
+        return;
+    *most = all;
+    complain("tollbooth: memory %.1f MB: weights %.1f, gradients %.1f, "
+             "optimizer %.1f, saved values %.1f, workspace %.1f\n",
+             all * mb, (double)m->weights * mb, (double)m->gradients * mb,
+             (double)m->optimizer * mb, (double)m->saved * mb,
+             (double)m->work * mb);
+}

@@ -5,6 +5,7 @@
 #define TB_CLI_PROGRESS_H
 
 #include "cli.h"
+#include "tollbooth/train.h"
 
 typedef struct progress {
     bool terminal, quiet;
@@ -22,5 +23,9 @@ void progress_end(progress *p);
 
 /** seconds_now - a clock that never goes back. */
 double seconds_now(void);
+
+/** progress_memory - says what a run of training is about to ask for, unless
+ * one before it asked for as much: *most keeps that, 0 at first. */
+void progress_memory(const tb_train_memory *m, double *most);
 
 #endif

@@ -136,6 +136,13 @@ typedef struct tb_train_profile {
     tb_train_part parts[TB_TRAIN_PARTS]; /* together all of it */
 } tb_train_profile;
 
+/** Bytes that a run asks for once, before its first update. */
+typedef struct tb_train_memory {
+    size_t weights, gradients, optimizer; /* optimizer: two moments */
+    size_t saved;                         /* what forward leaves for backward */
+    size_t work; /* what a pass borrows, gradients of activations included */
+} tb_train_memory;
+
 /** Each may be NULL. */
 typedef struct tb_train_observer {
     void (*begin)(void *user, const char *json); /* header line: settings,
@@ -151,6 +158,8 @@ typedef struct tb_train_observer {
     /* once, after the last update, also of a run that diverged or was
        interrupted; NULL: no clock runs inside of updates */
     void (*profiled)(void *user, const tb_train_profile *p);
+    /* before any of it is asked for, and before `begin` */
+    void (*memory)(void *user, const tb_train_memory *m);
 } tb_train_observer;
 
 typedef enum tb_train_end {

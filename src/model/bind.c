@@ -287,12 +287,22 @@ tb_status tb_model_bind(tb_model *m, size_t batch, size_t time, unsigned passes)
     return tb_model_bind_source(m, batch, time, time, passes);
 }
 
+/* What parts keep, and the values between them. */
+static size_t saved_bytes(const tb_model *m, const tb_bound *b)
+{
+    size_t n = tb_pool_values(m, b);
+    for (size_t p = 0; p < m->nparts; p++)
+        n += tb_plan_saved_bytes(b->plans[m->parts[p].kind]);
+    return n;
+}
+
 tb_status tb_model_memory(tb_model *m, size_t batch, size_t time, size_t source,
-                          unsigned passes, size_t *bytes)
+                          unsigned passes, size_t *bytes, size_t *saved)
 {
     tb_bound *b;
     TB_TRY(prepare(m, batch, time, source, passes, false, &b));
     *bytes = b->bytes;
+    *saved = passes ? saved_bytes(m, b) : 0;
     tb_bound_destroy(m->ctx, b);
     return TB_OK;
 }

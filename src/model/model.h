@@ -156,9 +156,10 @@ tb_status tb_model_bind(tb_model *m, size_t batch, size_t time,
  * tokens; tb_model_bind: as many as the decoder's. */
 tb_status tb_model_bind_source(tb_model *m, size_t batch, size_t time,
                                size_t source, unsigned passes);
-/** tb_model_memory - bytes of that allocation, before it is made. */
+/** tb_model_memory - bytes of that allocation, before it is made, and how many
+ * of them hold what forward leaves for other passes. */
 tb_status tb_model_memory(tb_model *m, size_t batch, size_t time, size_t source,
-                          unsigned passes, size_t *bytes);
+                          unsigned passes, size_t *bytes, size_t *saved);
 /** FLOPs of the matrix products of one step: forward, and twice that for
  * backward if the binding has TB_PASS_BWD. 0 without a binding. */
 double tb_model_flops(const tb_model *m);

@@ -185,5 +185,7 @@ void tb_bound_destroy(tb_ctx *ctx, tb_bound *b);
 tb_status tb_pool_plan(const tb_model *m, tb_bound *b);
 /** tb_pool_place - cuts the buffers off the slab and fills value and grad. */
 void tb_pool_place(const tb_model *m, tb_bound *b, tb_slab *s);
+/** tb_pool_values - bytes of the values among them, where all are kept. */
+size_t tb_pool_values(const tb_model *m, const tb_bound *b);
 
 #endif

@@ -110,3 +110,11 @@ void tb_pool_place(const tb_model *m, tb_bound *b, tb_slab *s)
             pool->of_grad[v] ? pool->lots[pool->of_grad[v] - 1].at : NULL;
     }
 }
+
+size_t tb_pool_values(const tb_model *m, const tb_bound *b)
+{
+    size_t n = 0;
+    for (size_t v = 0; v < m->nvalues; v++)
+        n += b->pool.lots[b->pool.of_value[v] - 1].bytes;
+    return n;
+}

@@ -108,7 +108,7 @@ tb_status tb_bench_step(tb_bench_job *j, const size_t *size, size_t what)
 {
     enum { COPIES = 4 }; /* weights, gradients, two moments */
     const tb_dtype dtype = what == 1 ? TB_BF16 : TB_F32;
-    size_t n = size[2] * size[3], activations;
+    size_t n = size[2] * size[3], activations, saved;
     const tb_settings s = settings_of(size[0], size[1], size[2], size[4]);
     training *t = tb_bench_memory(j, 1, sizeof *t);
     if (!t)
@@ -123,7 +123,7 @@ tb_status tb_bench_step(tb_bench_job *j, const size_t *size, size_t what)
     TB_TRY(model_open(j->ctx, &s, dtype, &t->block, &t->model));
     TB_TRY(optimizer_open(t, size));
     TB_TRY(tb_model_memory(t->model, size[3], size[2], size[2], STEP_PASSES,
-                           &activations));
+                           &activations, &saved));
     j->held = (double)activations +
               COPIES * sizeof(float) * (double)t->model->nelements;
     t->batch = size[3];

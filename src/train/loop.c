@@ -389,7 +389,7 @@ tb_status tb_train(tb_ctx *ctx, const tb_block *block,
     const double nan = __builtin_nan("");
     *result =
         (tb_train_result){.loss = nan, .val_loss = nan, .best_val_loss = nan};
-    TB_TRY(tb_trainer_open(ctx, block, spec, &t));
+    TB_TRY(tb_trainer_open(ctx, block, spec, obs, &t));
     tb_status s = tell_header(&t, obs);
     if (s == TB_OK)
         s = tb_trainer_run(&t, obs, result);

@@ -175,28 +175,32 @@ static tb_status open_model(tb_trainer *t)
     return tb_quiet_init(t->model, &t->quiet);
 }
 
-/* Before any of it is asked for. */
-static void tell_memory(const tb_trainer *t)
+static const unsigned passes = TB_PASS_BWD | TB_PASS_ONCE;
+
+static tb_status count_memory(tb_trainer *t, size_t T, size_t S)
 {
-    const double one =
-        (double)(t->model->nelements * tb_dtype_size(t->model->dtype));
-    tb_say(t->ctx, TB_LOG_INFO,
-           "memory %.1f MB: %.1f of weights, gradients and moments, %.1f of "
-           "what an update computes",
-           (4 * one + (double)t->memory) / 1e6, 4 * one / 1e6,
-           (double)t->memory / 1e6);
+    const size_t one = t->model->nelements * tb_dtype_size(t->model->dtype);
+    size_t all, saved;
+    TB_TRY(
+        tb_model_memory(t->model, t->spec.batch, T, S, passes, &all, &saved));
+    t->memory = (tb_train_memory){.weights = one,
+                                  .gradients = one,
+                                  .optimizer = 2 * one,
+                                  .saved = saved,
+                                  .work = all - saved};
+    return TB_OK;
 }
 
-static tb_status open_buffers(tb_trainer *t)
+static tb_status open_buffers(tb_trainer *t, const tb_train_observer *obs)
 {
     tb_model *m = t->model;
     size_t batch = t->spec.batch, T = tb_feed_time(t->feed);
-    size_t S = tb_feed_source_time(t->feed);
-    const unsigned passes = TB_PASS_BWD | TB_PASS_ONCE;
-    TB_TRY(tb_model_memory(m, batch, T, S ? S : T, passes, &t->memory));
-    tell_memory(t);
+    size_t S = tb_feed_source_time(t->feed) ? tb_feed_source_time(t->feed) : T;
+    TB_TRY(count_memory(t, T, S));
+    if (obs && obs->memory)
+        obs->memory(obs->user, &t->memory);
     TB_TRY(tb_model_init(m, t->spec.seed));
-    TB_TRY(tb_model_bind_source(m, batch, T, S ? S : T, passes));
+    TB_TRY(tb_model_bind_source(m, batch, T, S, passes));
     TB_TRY(tb_rows_create(t->ctx, t->feed, batch, &t->rows));
     return tb_optimizer_create(t->ctx, m->dtype, m->views, m->nviews,
                                m->nelements, m->params, &t->optimizer);
@@ -232,7 +236,7 @@ static tb_status open_folder(tb_trainer *t)
                                   : TB_OK;
 }
 
-static tb_status open_all(tb_trainer *t)
+static tb_status open_all(tb_trainer *t, const tb_train_observer *obs)
 {
     TB_TRY(own_strings(t));
     TB_TRY(t->spec.resume ? open_old(t) : open_new(t));
@@ -240,17 +244,18 @@ static tb_status open_all(tb_trainer *t)
     TB_TRY(open_data(t));
     TB_TRY(open_model(t));
     TB_TRY(open_folder(t));
-    TB_TRY(open_buffers(t));
+    TB_TRY(open_buffers(t, obs));
     return open_state(t);
 }
 
 tb_status tb_trainer_open(tb_ctx *ctx, const tb_block *block,
-                          const tb_train_spec *spec, tb_trainer *out)
+                          const tb_train_spec *spec,
+                          const tb_train_observer *obs, tb_trainer *out)
 {
     *out = (tb_trainer){
         .ctx = ctx, .block = block, .spec = *spec, .folder = {.lock = -1}};
     tb_arena_init(&out->arena, ctx);
-    tb_status s = open_all(out);
+    tb_status s = open_all(out, obs);
     if (s != TB_OK)
         tb_trainer_close(out);
     return s;

@@ -77,13 +77,18 @@ static void machine_json(const tb_trainer *t, tb_json *j)
     tb_json_end(j);
 }
 
-/* Bytes: activations of a step; weights, gradients and two moments. */
-static void memory_json(const tb_trainer *t, tb_json *j)
+/* Bytes. */
+static void memory_json(const tb_train_memory *m, tb_json *j)
 {
-    size_t one = t->model->nelements * tb_dtype_size(t->model->dtype);
     tb_json_object(j, "memory");
-    tb_json_int(j, "activations", (int64_t)t->memory);
-    tb_json_int(j, "parameters", (int64_t)(4 * one));
+    tb_json_int(j, "activations", (int64_t)(m->saved + m->work));
+    tb_json_int(j, "parameters",
+                (int64_t)(m->weights + m->gradients + m->optimizer));
+    tb_json_int(j, "weights", (int64_t)m->weights);
+    tb_json_int(j, "gradients", (int64_t)m->gradients);
+    tb_json_int(j, "optimizer", (int64_t)m->optimizer);
+    tb_json_int(j, "saved", (int64_t)m->saved);
+    tb_json_int(j, "work", (int64_t)m->work);
     tb_json_end(j);
 }
 
@@ -104,7 +109,7 @@ tb_status tb_trainer_header(const tb_trainer *t, tb_json *j)
     groups_json(t, j);
     corpus_json(t, j);
     machine_json(t, j);
-    memory_json(t, j);
+    memory_json(&t->memory, j);
     tb_json_end(j);
     return tb_json_text(j) ? TB_OK : TB_ERR_MEMORY;
 }

@@ -214,14 +214,15 @@ typedef struct tb_trainer {
     tb_folder folder;
     tb_rows rows; /* of a batch */
     tb_progress progress;
-    size_t saved;  /* step of the last checkpoint in the folder; 0: none */
-    size_t memory; /* bytes of activations */
+    size_t saved; /* step of the last checkpoint in the folder; 0: none */
+    tb_train_memory memory;
     bool resumed;
 } tb_trainer;
 
 /** tb_trainer_open - everything up to the first step. */
 tb_status tb_trainer_open(tb_ctx *ctx, const tb_block *block,
-                          const tb_train_spec *spec, tb_trainer *out);
+                          const tb_train_spec *spec,
+                          const tb_train_observer *obs, tb_trainer *out);
 void tb_trainer_close(tb_trainer *t);
 
 /** tb_trainer_header - the JSON line of `begin`. */

@@ -66,6 +66,9 @@ def compare_runs(t):
     # same seed, same data: the first loss does not depend on the warm-up
     t.eq(d["runs"][0]["loss_curve"][0], d["runs"][1]["loss_curve"][0])
     t.has(r.err, "1/8 post-ln N=1 warm-up", "8/8 pre-ln N=2 no warm-up")
+    # what runs need is said once, and again where it is more
+    needs = [float(x) for x in re.findall(r"memory ([0-9.]+) MB", r.err)]
+    t.ok(0 < len(needs) < 8 and needs == sorted(needs), r.err)
     # the report holds the same object and asks the network for nothing
     html = page(t)
     found = Scripts()

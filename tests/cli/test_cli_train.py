@@ -56,6 +56,12 @@ def train_lines(t):
     t.eq((head["settings"]["width"], head["settings"]["block_name"]),
          (16, "pre-ln"))
     t.eq([s["step"] for s in steps], list(range(1, 21)))
+    m = head["memory"]
+    t.eq(m["weights"] + m["gradients"] + m["optimizer"], m["parameters"])
+    t.eq(m["saved"] + m["work"], m["activations"])
+    t.eq((m["gradients"], m["optimizer"]), (m["weights"], 2 * m["weights"]))
+    t.ok(min(m.values()) > 0, m)
+    t.has(r.err, "tollbooth: memory ", ": weights ", ", workspace ")
     for s in steps:
         t.ok(all(is_finite(s[k]) for k in ("loss", "lr", "grad_norm",
                                             "tokens_per_s")), s)
