@@ -26,7 +26,7 @@ POLICY = ("default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; "
 SCRIPTS = ["../engine.mjs", "text.mjs", "unpack.mjs", "hash.mjs",
            "patch.mjs", "controls.mjs",
            "figure.mjs", "words.mjs", "predict.mjs", "retell.mjs", "store.mjs",
-           "cards.mjs", "check.mjs", "workbench.mjs", "app.mjs"]
+           "cards.mjs", "check.mjs", "map.mjs", "workbench.mjs", "app.mjs"]
 TABLES = 6000  # bytes of tables that stand in the page before the engine runs
 LIST_ROWS = 16  # elements of a list that get a slider each
 
@@ -236,10 +236,11 @@ class Sections:
     def link(self, card):
         if card["shot"] not in self.program.shots:
             return ""
-        place = card["shot"]
+        place, go = card["shot"], ""
         if card["settings"]:
-            place += f"~{card['shot']}:{card['settings']}"
-        return f' <a href="#{escape(place)}">See it</a>'
+            settings = escape(card["settings"])
+            go = f' data-go="{place}~{place}:{settings}"'
+        return f' <a href="#{place}"{go}>See it</a>'
 
     def cards(self, _):
         rows = "".join(

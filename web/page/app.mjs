@@ -9,6 +9,7 @@ import { startPredict } from "./predict.mjs";
 import { startRetell } from "./retell.mjs";
 import { startCards } from "./cards.mjs";
 import { startChecklist } from "./check.mjs";
+import { startMap } from "./map.mjs";
 import { startWorkbench } from "./workbench.mjs";
 
 const $ = (id) => document.getElementById(id);
@@ -28,13 +29,12 @@ function address() {
   return "#" + writeHash({ at: page.at, theme: page.theme, shots });
 }
 
-// settled values make an entry of the history, a moving slider does not
+// a settled value is an entry of the history, a moving slider is not
 function remember(settled) {
   const hash = address();
-  if (hash === (location.hash || "#") && !settled) return;
-  if (settled && hash !== page.entry) history.pushState(null, "", hash);
-  else history.replaceState(null, "", hash);
-  if (settled) page.entry = hash;
+  if (!settled || hash === page.entry) return;
+  history.pushState(null, "", hash);
+  page.entry = hash;
 }
 
 function changed(figure) {
@@ -66,7 +66,7 @@ function followLink(event) {
   const link = event.target.closest?.('a[href^="#"]');
   if (!link) return;
   event.preventDefault();
-  const state = readHash(link.hash);
+  const state = readHash(link.dataset.go ?? link.hash);
   for (const [name, settings] of Object.entries(state.shots))
     if (page.figures.has(name)) page.figures.get(name).settings = settings;
   page.at = state.at;
@@ -119,6 +119,8 @@ function startParts(rows) {
     startMorph(b, rows));
   startCards($("RECALL"));
   startChecklist($("CHECK"), page.engine, goTo);
+  startMap(page.figures.get("F-MAP"),
+    [1, 2, 3, 4, 5, 6].map((n) => $(`F${n}`)));
   startWorkbench($("workbench"), page.figures.get("workbench"), page.engine);
 }
 
