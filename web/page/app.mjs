@@ -124,9 +124,9 @@ function startParts(rows) {
   startWorkbench($("workbench"), page.figures.get("workbench"), page.engine);
 }
 
-// paper has no way to open what is closed
+// paper has no way to open what is closed; tables stay away
 function openForPrint() {
-  const closed = document.querySelectorAll("details:not([open])");
+  const closed = document.querySelectorAll("details:not([open], .tables)");
   closed.forEach((d) => { d.open = true; });
   addEventListener("afterprint", () => closed.forEach((d) => {
     d.open = false;
