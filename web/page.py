@@ -342,6 +342,8 @@ def build(program, wasm):
         "contents": contents(body),
         "sections": body,
         "rows": rows(program),
+        "anki": program.text("recall", "--export", "anki"),
+        "obsidian": program.text("recall", "--export", "obsidian"),
         "engine": packed,
         "size": size,
         "script": script(),

@@ -12,7 +12,11 @@ export function nextInterval(last, grade) {
   return Math.max(FIRST[grade], Math.round(last * GROWTH[grade]));
 }
 
-function saveAs(name, text) {
+// the bytes of `tollbooth recall --export`, which the builder left in the page
+const FILES = { anki: "tollbooth.tsv", obsidian: "tollbooth.md" };
+
+function saveAs(name, id) {
+  const text = document.getElementById(id).textContent;
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
   link.download = name;
@@ -46,8 +50,8 @@ class Deck {
       <p class="buttons"><button type="button" data-do="answer">Show the
       answer</button>${grades.join("")}</p></div>
       <p class="buttons"><button type="button" data-do="round">All cards
-      again</button><button type="button" data-do="tsv">Save as TSV (Anki)
-      </button><button type="button" data-do="md">Save as Markdown (Obsidian)
+      again</button><button type="button" data-do="anki">Save as TSV (Anki)
+      </button><button type="button" data-do="obsidian">Save as Markdown (Obsidian)
       </button></p>`;
     this.box.addEventListener("click", (e) => this.#press(e.target));
     this.box.firstElementChild.addEventListener("keydown", (e) =>
@@ -103,10 +107,9 @@ class Deck {
     else if (what === "round") {
       this.queue = [...this.cards];
       this.#ask();
-    } else if (what === "tsv") saveAs("tollbooth.tsv", this.tsv());
-    else if (what === "md") saveAs("tollbooth.md", this.markdown());
+    } else if (FILES[what]) return saveAs(FILES[what], what);
     else return;
-    if (what !== "tsv" && what !== "md") this.box.firstElementChild.focus();
+    this.box.firstElementChild.focus();
   }
 
   #key(event) {
@@ -116,39 +119,12 @@ class Deck {
     else return;
     event.preventDefault();
   }
-
-  // with a stable id, so that a second import renews and does not double
-  tsv() {
-    const field = (t) => /[\t\n"]/.test(t) ? `"${t.replace(/"/g, '""')}"` : t;
-    const lines = this.cards.map(({ id, deck, front, back }) =>
-      [id, front, back, `${deck} ${this.#when(id)}`].map(field).join("\t"));
-    return "#separator:tab\n#html:false\n#notetype:Basic\n" +
-      "#deck:tollbooth::residual\n#columns:ID\tFront\tBack\tTags\n" +
-      "#guid column:1\n#tags column:4\n" + lines.join("\n") + "\n";
-  }
-
-  #when(id) {
-    const p = this.progress[id];
-    return p ? `due-${day(p.due)}` : "new";
-  }
-
-  markdown() {
-    const lines = this.cards.map(({ id, front, back }) => {
-      const p = this.progress[id];
-      const plan = p ? `\n<!--SR:!${day(p.due)},${p.days},250-->` : "";
-      return `${front}::${back}${plan}\n`;
-    });
-    return "#flashcards/tollbooth\n\n" + lines.join("\n");
-  }
 }
 
 export function startCards(section) {
   const box = section.querySelector(".deck");
   const cards = [...section.querySelectorAll(".card")].map((li) => ({
     id: li.dataset.card,
-    deck: li.dataset.deck,
-    front: li.querySelector("summary").textContent,
-    back: li.querySelector(".back").textContent,
     question: li.querySelector("summary").innerHTML,
     answer: li.querySelector(".back").outerHTML +
       li.querySelector(".proof").outerHTML,
