@@ -20,6 +20,12 @@ typedef struct FN(centre) {
 #    define PRE_SMALL  0x1p-512
 #endif
 
+/* The mean is within the deviation. */
+TB_INLINE bool FN(stat_near)(const double *stat)
+{
+    return __builtin_fabs(stat[0]) * stat[1] <= 1;
+}
+
 TB_INLINE FN(centre) FN(centre_of)(const double *stat)
 {
     double pre = 1, mean = stat[0], rstd = stat[1];
@@ -27,7 +33,7 @@ TB_INLINE FN(centre) FN(centre_of)(const double *stat)
         pre = PRE_SMALL;
     if (rstd > 1 / RSTD_SMALL)
         pre = 1 / PRE_SMALL;
-    bool near = REAL_BITS == 32 && __builtin_fabs(mean) * rstd <= 1;
+    bool near = REAL_BITS == 32 && FN(stat_near)(stat);
     mean *= pre;
     REAL hi = (REAL)mean;
     return (FN(centre)){.pre = (REAL)pre,

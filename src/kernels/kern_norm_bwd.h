@@ -89,20 +89,19 @@ static void FN(norm_bwd_one)(const tb_k_norm *p, FN(centre) c, const REAL *x,
 
 /* ggain += gy xhat and gbias += gy, where they are given */
 TB_PER_CASE void FN(norm_cols)(FN(centre) c, size_t d, const REAL *x,
-                               const REAL *gy, double *ggain, double *gbias)
+                               const REAL *gy, REAL *ggain, REAL *gbias)
 {
     TB_IVDEP
     for (size_t i = 0; i < d; i++) {
-        double g = (double)gy[i];
         if (ggain)
-            ggain[i] = REAL_MUL_ADD(g, (double)FN(xhat)(c, x[i]), ggain[i]);
+            ggain[i] += gy[i] * FN(xhat)(c, x[i]);
         if (gbias)
-            gbias[i] += g;
+            gbias[i] += gy[i];
     }
 }
 
 static void FN(norm_bwd_cols)(FN(centre) c, size_t d, const REAL *x,
-                              const REAL *gy, double *ggain, double *gbias)
+                              const REAL *gy, REAL *ggain, REAL *gbias)
 {
     if (ggain && gbias)
         FN(norm_cols)(c, d, x, gy, ggain, gbias);
@@ -112,135 +111,365 @@ static void FN(norm_bwd_cols)(FN(centre) c, size_t d, const REAL *x,
         FN(norm_cols)(c, d, x, gy, NULL, gbias);
 }
 
-/* A few rows at once read and write ggain and gbias once; every element gets
- * its terms in the order of the rows, as one by one. */
-enum { FN(GROUP) = 4 };
+/* --- spans ---------------------------------------------------------------- */
 
-typedef struct FN(bwd_row) {
-    FN(centre) c;
-    FN(means) m;
-    const REAL *x, *gy, *base; /* base: NULL in all rows of a group or none */
-    REAL *gx;
-} FN(bwd_row);
-
-/* What is constant in one compiled copy: `plain` for all rows of the group. */
-typedef struct FN(bwd_form) {
-    bool plain, based, stream;
-} FN(bwd_form);
-
-/* Columns [at, at + 8). */
-TB_INLINE void FN(group8)(const FN(bwd_row) * row, size_t rows, FN(bwd_form) f,
-                          size_t at, const REAL *gain, double *ggain,
-                          double *gbias)
+/* Before row `row` is added: a full span joins those before it. A new one
+ * begins: what is in `part` no longer counts. */
+static void FN(span_open)(size_t d, size_t row, const tb_k_span *s)
 {
-    FN(v8) scale = FN(load8)(gain + at);
-    tb_d8 lg, lb;
-    memcpy(&lg, ggain + at, sizeof lg);
-    memcpy(&lb, gbias + at, sizeof lb);
-    for (size_t r = 0; r < rows; r++) {
-        FN(centre) c = row[r].c;
-        FN(means) m = row[r].m;
-        FN(v8) x = FN(load8)(row[r].x + at), g = FN(load8)(row[r].gy + at);
-        FN(v8) xhat = FN(xhat8)(c, f.plain, x);
-        FN(v8) gx = c.rstd * (((g * scale - m.h) - m.h_lo) - xhat * m.hx);
-        if (f.based)
-            gx = FN(load8)(row[r].base + at) + gx;
-        FN(put8)(row[r].gx + at, gx, f.stream);
-        lg = FN(mul_add8)(FN(wide8)(g), FN(wide8)(xhat), lg);
-        lb += FN(wide8)(g);
-    }
-    memcpy(ggain + at, &lg, sizeof lg);
-    memcpy(gbias + at, &lb, sizeof lb);
-}
-
-/* The same of one column. */
-static void FN(group1)(const FN(bwd_row) * row, size_t rows, size_t at,
-                       const REAL *gain, double *ggain, double *gbias)
-{
-    for (size_t r = 0; r < rows; r++) {
-        const FN(bwd_row) *b = &row[r];
-        REAL g = b->gy[at], x = b->x[at];
-        REAL v = FN(project)(b->c, b->m, x, g * gain[at]);
-        b->gx[at] = b->base ? b->base[at] + v : v;
-        ggain[at] =
-            REAL_MUL_ADD((double)g, (double)FN(xhat)(b->c, x), ggain[at]);
-        gbias[at] += (double)g;
-    }
-}
-
-TB_PER_CASE void FN(norm_bwd_group)(const FN(bwd_row) * row, size_t rows,
-                                    FN(bwd_form) f, size_t d, const REAL *gain,
-                                    double *ggain, double *gbias)
-{
-    size_t i = 0;
-    for (; i + 8 <= d; i += 8)
-        FN(group8)(row, rows, f, i, gain, ggain, gbias);
-    for (; i < d; i++)
-        FN(group1)(row, rows, i, gain, ggain, gbias);
-}
-
-/* Rows [r, r + rows) with gradients for all of x, gain and bias. */
-static void FN(norm_bwd_all)(const tb_k_norm *p, const double *stat,
-                             const REAL *gy, const REAL *base, REAL *gx,
-                             size_t r, size_t rows, double *ggain,
-                             double *gbias)
-{
-    const REAL *gain = p->gain;
-    const bool stream = FN(can_stream)(p, gx);
-    FN(bwd_row) row[FN(GROUP)];
-    bool plain = true;
-    for (size_t q = 0; q < rows; q++) {
-        size_t at = (r + q) * p->d;
-        FN(bwd_row) *b = &row[q];
-        *b = (FN(bwd_row)){.c = FN(centre_of)(stat + 2 * (r + q)),
-                           .x = (const REAL *)p->x + at,
-                           .gy = gy + at,
-                           .base = base ? base + at : NULL,
-                           .gx = gx + at};
-        b->m = FN(means_of)(p->kind, b->c, p->d, b->x, b->gy, gain);
-        plain = plain && FN(centre_plain)(&b->c);
-    }
-    const bool whole = plain && rows == FN(GROUP);
-    if (whole && stream && !base)
-        FN(norm_bwd_group)
-    (row, FN(GROUP), (FN(bwd_form)){true, false, true}, p->d, gain, ggain,
-     gbias);
-    else if (whole && base)
-        FN(norm_bwd_group)(row, FN(GROUP), (FN(bwd_form)){true, true, false},
-                           p->d, gain, ggain, gbias);
-    else if (whole)
-        FN(norm_bwd_group)(row, FN(GROUP), (FN(bwd_form)){true, false, false},
-                           p->d, gain, ggain, gbias);
-    else FN(norm_bwd_group)(row, rows,
-                            (FN(bwd_form)){false, base != NULL, false}, p->d,
-                            gain, ggain, gbias);
-}
-
-static void FN(norm_bwd)(const tb_k_norm *p, const double *stat,
-                         const void *gy_, const void *gbase, void *gx_,
-                         double *ggain, double *gbias)
-{
-    const REAL *x = p->x, *gy = gy_, *base = gbase;
-    REAL *gx = gx_;
-    if (gx && p->gain && ggain && gbias) {
-        for (size_t r = 0; r < p->rows; r += FN(GROUP)) {
-            size_t left = p->rows - r;
-            FN(norm_bwd_all)
-            (p, stat, gy, base, gx, r, left < FN(GROUP) ? left : FN(GROUP),
-             ggain, gbias);
-        }
-        if (p->stream)
-            tb_stream_end();
+    REAL *part = s->part;
+    double *full = s->full;
+    if (!part || row % TB_NORM_SPAN)
         return;
+    if (row > TB_NORM_SPAN) {
+        TB_IVDEP
+        for (size_t i = 0; i < d; i++)
+            full[i] += (double)part[i];
+    } else if (row == TB_NORM_SPAN) {
+        TB_IVDEP
+        for (size_t i = 0; i < d; i++)
+            full[i] = (double)part[i];
     }
-    for (size_t r = 0; r < p->rows; r++) {
-        size_t at = r * p->d;
-        FN(centre) c = FN(centre_of)(stat + 2 * r);
-        if (gx)
-            FN(norm_bwd_one)
-        (p, c, x + at, gy + at, base ? base + at : NULL, gx + at);
-        FN(norm_bwd_cols)(c, p->d, x + at, gy + at, ggain, gbias);
+}
+
+/* Eights of columns from `at` on, 4 or 1. */
+TB_PER_CASE void FN(span_join8)(size_t at, size_t eights, size_t parts,
+                                const tb_k_span *s, REAL *g)
+{
+    tb_d8 sum[4] = {{0}};
+    for (size_t k = 0; k < parts; k++) {
+        const REAL *part = (const REAL *)s[k].part + at;
+        for (size_t e = 0; s[k].full && e < eights; e++) {
+            tb_d8 full;
+            memcpy(&full, s[k].full + at + 8 * e, sizeof full);
+            sum[e] += full;
+        }
+        for (size_t e = 0; e < eights; e++)
+            sum[e] += FN(wide8)(FN(load8)(part + 8 * e));
     }
+    double total[32];
+    memcpy(total, sum, eights * sizeof *sum);
+    TB_IVDEP
+    for (size_t j = 0; j < 8 * eights; j++)
+        g[at + j] = (REAL)((double)g[at + j] + total[j]);
+}
+
+static void FN(span_join)(size_t d, size_t parts, const tb_k_span *s, void *g_)
+{
+    REAL *g = g_;
+    size_t i = 0;
+    for (; i + 32 <= d; i += 32)
+        FN(span_join8)(i, 4, parts, s, g);
+    for (; i + 8 <= d; i += 8)
+        FN(span_join8)(i, 1, parts, s, g);
+    for (; i < d; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < parts; k++) {
+            sum += s[k].full ? s[k].full[i] : 0;
+            sum += (double)((const REAL *)s[k].part)[i];
+        }
+        g[i] = (REAL)((double)g[i] + sum);
+    }
+}
+
+/* --- backward ------------------------------------------------------------- */
+
+typedef struct FN(bwd) {
+    const tb_k_norm *p;
+    const double *stat;
+    const REAL *gy, *base;
+    REAL *gx, *ggain, *gbias;
+    size_t row; /* of the sums, that row 0 of these is */
+} FN(bwd);
+
+/* The first row of a span is written, not added. */
+static bool FN(bwd_fresh)(const FN(bwd) * b, size_t r)
+{
+    return (b->row + r) % TB_NORM_SPAN == 0;
+}
+
+#if REAL_BITS == 32
+/* A usual row: it has a gain, and a mean within its deviation. With h = gy
+ * gain,
+ *
+ *   gx = rstd * (h - (slope x + shift))
+ *
+ * where slope x + shift = mean(h) + mean(h xhat) xhat. Sixteen terms of a mean
+ * at a time are added in float by a tree. With m = mean|h| and n = mean|h xhat|
+ * gx is right to 16 * 2^-24 rstd (|h| + m (1 + |xhat|) + n (|x| + |mean|)
+ * rstd).
+ */
+typedef struct bwd_row {
+    const float *x, *gy, *base;
+    float *gx;
+    centre_f32 c;
+    float slope, shift;
+} bwd_row;
+
+/* h and h xhat of two rows, or their sums. */
+typedef struct bwd_lanes {
+    pack_f32 h[2], hx[2];
+} bwd_lanes;
+
+TB_INLINE bwd_lanes bwd_plus(bwd_lanes a, bwd_lanes b, size_t rows)
+{
+    for (size_t r = 0; r < rows; r++) {
+        a.h[r] += b.h[r];
+        a.hx[r] += b.hx[r];
+        TB_ONCE(a.h[r]);
+        TB_ONCE(a.hx[r]);
+    }
+    return a;
+}
+
+/* Gradients of gain and bias; `keep`: bits of a column's number, none where a
+ * span is new and what was there counts as 0. */
+typedef struct bwd_cols {
+    float *gain, *bias;
+    const float *gain_was, *bias_was;
+    size_t keep;
+} bwd_cols;
+
+TB_INLINE bwd_cols bwd_cols_of(float *gain, float *bias, bool fresh)
+{
+    static const _Alignas(64) float zero[PACK_f32];
+    return (bwd_cols){.gain = gain,
+                      .bias = bias,
+                      .gain_was = fresh ? zero : gain,
+                      .bias_was = fresh ? zero : bias,
+                      .keep = fresh ? 0 : SIZE_MAX};
+}
+
+/* Columns [i, i + 16). The gradients of gain and bias get their terms in the
+ * order of the rows, as one by one. */
+TB_INLINE bwd_lanes bwd_strip(const bwd_row *row, size_t rows,
+                              const float *gain, size_t i, bwd_cols c)
+{
+    bwd_lanes s = {.h = {{0}}};
+    pack_f32 scale = load_f32(gain + i), to_gain = {0}, to_bias = {0};
+    TB_ONCE(scale);
+    if (c.gain)
+        to_gain = load_f32(c.gain_was + (i & c.keep));
+    if (c.bias)
+        to_bias = load_f32(c.bias_was + (i & c.keep));
+    for (size_t r = 0; r < rows; r++) {
+        pack_f32 g = load_f32(row[r].gy + i);
+        TB_ONCE(g);
+        pack_f32 xhat = (load_f32(row[r].x + i) - row[r].c.hi) * row[r].c.r;
+        to_gain += g * xhat;
+        to_bias += g;
+        s.h[r] = g * scale;
+        s.hx[r] = s.h[r] * xhat;
+    }
+    if (c.gain)
+        put_f32(c.gain + i, to_gain, false);
+    if (c.bias)
+        put_f32(c.bias + i, to_bias, false);
+    return s;
+}
+
+/* Columns [i, i + MOMENTS / 2). */
+TB_PER_CASE bwd_lanes bwd_half(const bwd_row *row, size_t rows,
+                               const float *gain, size_t i, bwd_cols c)
+{
+    bwd_lanes a = bwd_strip(row, rows, gain, i, c);
+    a = bwd_plus(a, bwd_strip(row, rows, gain, i + 16, c), rows);
+    bwd_lanes b = bwd_strip(row, rows, gain, i + 32, c);
+    b = bwd_plus(b, bwd_strip(row, rows, gain, i + 48, c), rows);
+    return bwd_plus(a, b, rows);
+}
+
+/* The same in double, 8 lanes. */
+typedef struct bwd_wide {
+    tb_d8 h[2], hx[2];
+} bwd_wide;
+
+TB_INLINE void bwd_widen(bwd_wide *w, bwd_lanes s, size_t rows)
+{
+    for (size_t r = 0; r < rows; r++) {
+        w->h[r] += wide8_f32(fold16(s.h[r]));
+        w->hx[r] += wide8_f32(fold16(s.hx[r]));
+    }
+}
+
+/* The columns from i on that fill no pack, in double, and what follows from
+ * the sums. */
+TB_INLINE void bwd_means(bwd_row *row, const tb_k_norm *p, size_t i, tb_d8 h,
+                         tb_d8 hx, bwd_cols c)
+{
+    const float *gain = p->gain;
+    double l1[8], l2[8], d = (double)p->d, r = (double)row->c.r;
+    memcpy(l1, &h, sizeof l1);
+    memcpy(l2, &hx, sizeof l2);
+    for (size_t j = 0; i < p->d; i++, j = (j + 1) % 8) {
+        float g = row->gy[i], xhat = (row->x[i] - row->c.hi) * row->c.r;
+        double v = (double)(g * gain[i]);
+        l1[j] += v;
+        l2[j] = REAL_MUL_ADD(v, (double)xhat, l2[j]);
+        if (c.gain)
+            c.gain[i] = (c.keep ? c.gain[i] : 0) + g * xhat;
+        if (c.bias)
+            c.bias[i] = (c.keep ? c.bias[i] : 0) + g;
+    }
+    double mean = p->kind == TB_NORM_LAYER ? tree8(l1) / d : 0;
+    double slope = tree8(l2) / d * r;
+    row->slope = (float)slope;
+    row->shift = (float)(mean - slope * (double)row->c.hi);
+}
+
+TB_PER_CASE void bwd_measure(bwd_row *row, size_t rows, const tb_k_norm *p,
+                             bwd_cols c)
+{
+    const float *gain = p->gain;
+    bwd_wide w = {.h = {{0}}};
+    size_t i = 0;
+    for (; i + MOMENTS <= p->d; i += MOMENTS) {
+        bwd_lanes a = bwd_half(row, rows, gain, i, c);
+        bwd_lanes b = bwd_half(row, rows, gain, i + MOMENTS / 2, c);
+        bwd_widen(&w, bwd_plus(a, b, rows), rows);
+    }
+    for (; i + PACK_f32 <= p->d; i += PACK_f32)
+        bwd_widen(&w, bwd_strip(row, rows, gain, i, c), rows);
+    for (size_t r = 0; r < rows; r++) {
+        bwd_means(&row[r], p, i, w.h[r], w.hx[r], c);
+        c.keep = SIZE_MAX;
+    }
+}
+
+/* `based`, `stream`: constants. */
+TB_PER_CASE void bwd_write(const bwd_row *from, size_t rows, const tb_k_norm *p,
+                           bool based, bool stream)
+{
+    const float *gain = p->gain;
+    bwd_row row[2];
+    memcpy(row, from, rows * sizeof *row);
+    size_t i = 0;
+    for (; i + PACK_f32 <= p->d; i += PACK_f32) {
+        pack_f32 scale = load_f32(gain + i);
+        TB_ONCE(scale);
+        for (size_t r = 0; r < rows; r++) {
+            pack_f32 h = load_f32(row[r].gy + i) * scale;
+            pack_f32 v = load_f32(row[r].x + i) * row[r].slope + row[r].shift;
+            v = row[r].c.rstd * (h - v);
+            if (based)
+                v = load_f32(row[r].base + i) + v;
+            put_f32(row[r].gx + i, v, stream);
+        }
+    }
+    for (; i < p->d; i++)
+        for (size_t r = 0; r < rows; r++) {
+            float v = row[r].x[i] * row[r].slope + row[r].shift;
+            v = row[r].c.rstd * (row[r].gy[i] * gain[i] - v);
+            row[r].gx[i] = based ? row[r].base[i] + v : v;
+        }
+}
+
+/* One compiled copy for each set of sums, and of ways to write. */
+TB_INLINE void bwd_measure_rows(const bwd_f32 *b, bwd_row *row, size_t rows,
+                                bool fresh)
+{
+    if (b->ggain && b->gbias)
+        bwd_measure(row, rows, b->p, bwd_cols_of(b->ggain, b->gbias, fresh));
+    else if (b->ggain)
+        bwd_measure(row, rows, b->p, bwd_cols_of(b->ggain, NULL, fresh));
+    else
+        bwd_measure(row, rows, b->p, bwd_cols_of(NULL, NULL, fresh));
+}
+
+TB_INLINE void bwd_write_rows(const bwd_f32 *b, const bwd_row *row, size_t rows)
+{
+    if (b->base)
+        bwd_write(row, rows, b->p, true, false);
+    else if (can_stream_f32(b->p, b->gx))
+        bwd_write(row, rows, b->p, false, true);
+    else
+        bwd_write(row, rows, b->p, false, false);
+}
+
+/* False for a row that is not usual. */
+TB_INLINE bool bwd_start(const bwd_f32 *b, size_t r, bwd_row *row)
+{
+    const size_t at = r * b->p->d;
+    *row = (bwd_row){.x = (const float *)b->p->x + at,
+                     .gy = b->gy + at,
+                     .base = b->base ? b->base + at : NULL,
+                     .gx = b->gx + at,
+                     .c = centre_of_f32(b->stat + 2 * r)};
+    return centre_plain_f32(&row->c) && stat_near_f32(b->stat + 2 * r);
+}
+
+/* Rows from r on, before `end`: how many were done. */
+static size_t bwd_usual(const bwd_f32 *b, size_t r, size_t end)
+{
+    bwd_row row[2];
+    if (!b->gx || !b->p->gain || (b->gbias && !b->ggain))
+        return 0;
+    if (!bwd_start(b, r, &row[0]))
+        return 0;
+    const bool fresh = bwd_fresh_f32(b, r);
+    if (r + 1 < end && bwd_start(b, r + 1, &row[1])) {
+        if (b->p->far) { /* one long stream is read faster than two */
+            bwd_measure_rows(b, &row[0], 1, fresh);
+            bwd_measure_rows(b, &row[1], 1, false);
+        } else {
+            bwd_measure_rows(b, row, 2, fresh);
+        }
+        bwd_write_rows(b, row, 2);
+        return 2;
+    }
+    bwd_measure_rows(b, row, 1, fresh);
+    bwd_write_rows(b, row, 1);
+    return 1;
+}
+#endif
+
+static void FN(bwd_any)(const FN(bwd) * b, size_t r)
+{
+    const tb_k_norm *p = b->p;
+    const size_t at = r * p->d;
+    const REAL *x = (const REAL *)p->x + at, *gy = b->gy + at;
+    FN(centre) c = FN(centre_of)(b->stat + 2 * r);
+    const bool fresh = FN(bwd_fresh)(b, r);
+    if (fresh && b->ggain)
+        memset(b->ggain, 0, p->d * sizeof(REAL));
+    if (fresh && b->gbias)
+        memset(b->gbias, 0, p->d * sizeof(REAL));
+    FN(norm_bwd_cols)(c, p->d, x, gy, b->ggain, b->gbias);
+    if (b->gx)
+        FN(norm_bwd_one)
+    (p, c, x, gy, b->base ? b->base + at : NULL, b->gx + at);
+}
+
+static void FN(norm_bwd)(const tb_k_norm *p, const double *stat, const void *gy,
+                         const void *gbase, void *gx, const tb_k_spans *s)
+{
+    const tb_k_spans none = {.row = 0};
+    s = s ? s : &none;
+    const FN(bwd) b = {.p = p,
+                       .stat = stat,
+                       .gy = gy,
+                       .base = gbase,
+                       .gx = gx,
+                       .ggain = s->gain.part,
+                       .gbias = s->bias.part,
+                       .row = s->row};
+    for (size_t r = 0; r < p->rows;) {
+        size_t to = r + TB_NORM_SPAN - (s->row + r) % TB_NORM_SPAN;
+        to = to < p->rows ? to : p->rows;
+        FN(span_open)(p->d, s->row + r, &s->gain);
+        FN(span_open)(p->d, s->row + r, &s->bias);
+        while (r < to) {
+            size_t done = 0;
+#if REAL_BITS == 32
+            done = bwd_usual(&b, r, to);
+#endif
+            if (done == 0)
+                FN(bwd_any)(&b, r);
+            r += done ? done : 1;
+        }
+    }
+    if (p->stream)
+        tb_stream_end();
 }
 
 /* ty = gain * J tx + tgain * xhat + tbias, each term where it is given */

@@ -36,6 +36,7 @@ static const tb_kern FN(table) = {
     .norm_fwd = FN(norm_fwd),
     .addnorm_fwd = FN(addnorm_fwd),
     .norm_bwd = FN(norm_bwd),
+    .span_join = FN(span_join),
     .norm_tan = FN(norm_tan),
     .softmax_fwd = FN(softmax_fwd),
     .softmax_bwd = FN(softmax_bwd),

@@ -37,6 +37,7 @@ typedef struct tb_k_norm {
     size_t rows, d;
     double eps;
     bool stream; /* y (bwd: gx) leaves the caches before it is read */
+    bool far;    /* bwd: x comes from beyond a core's own caches */
 } tb_k_norm;
 
 /** A sum that is normed as it is made: sum = cx x + cr r, x being the norm's;
@@ -46,6 +47,21 @@ typedef struct tb_k_sum {
     double cx, cr;
     void *sum; /* [rows, d]; may be x or r */
 } tb_k_sum;
+
+/** A sum over rows of each of d columns: TB_NORM_SPAN rows at a time in the
+ * table's type, one after the other, and these spans in double. A sum of terms
+ * is thus right to 15 * 2^-24 of the sum of their sizes (for floats). */
+enum { TB_NORM_SPAN = 16 };
+typedef struct tb_k_span {
+    void *part;   /* [d]: the last span, full or not; NULL: sum unwanted */
+    double *full; /* [d]: those before it. Nothing up to row TB_NORM_SPAN */
+} tb_k_span;
+
+/** The gradients of gain and bias. Where a call ends does not show. */
+typedef struct tb_k_spans {
+    size_t row; /* rows they have already; at 0 nothing in them is read */
+    tb_k_span gain, bias;
+} tb_k_spans;
 
 /** One AdamW update over n elements (Loshchilov and Hutter 2019). */
 typedef struct tb_k_adamw {
@@ -147,9 +163,12 @@ typedef struct tb_kern {
     void (*addnorm_fwd)(const tb_k_norm *p, const tb_k_sum *a, void *y,
                         double *stat);
     /* gx = gbase + term, not added to: gbase may be gx, NULL is zero and is not
-     * read. gx may be NULL; ggain, gbias are f64 [d] or NULL, added to. */
+     * read. gx and sums may be NULL */
     void (*norm_bwd)(const tb_k_norm *p, const double *stat, const void *gy,
-                     const void *gbase, void *gx, double *ggain, double *gbias);
+                     const void *gbase, void *gx, const tb_k_spans *sums);
+    /* g[c] += what `parts` such sums come to, in order, in double; full NULL:
+     * it has nothing */
+    void (*span_join)(size_t d, size_t parts, const tb_k_span *s, void *g);
     /* tx, tgain, tbias may be NULL (zero) */
     void (*norm_tan)(const tb_k_norm *p, const double *stat, const void *tx,
                      const void *tgain, const void *tbias, void *ty);

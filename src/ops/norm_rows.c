@@ -36,7 +36,7 @@ tb_norm_form tb_norm_form_of(const tb_opcall *c, tb_norm_family family)
     f.plain = !length && !unbiased && f.mode == TB_EPS_INSIDE &&
               f.variance == TB_VARIANCE_TWOPASS;
     f.nstat = f.plain ? 2 : 3;
-    f.part = tb_op_times(f.plain ? 2 : 4, f.d) + 2;
+    f.part = tb_op_times(4, f.d / 2 * 2 + 2); /* whole lines of a cache */
     return f;
 }
 

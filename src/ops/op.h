@@ -158,9 +158,12 @@ typedef struct tb_op {
                          size_t to);
     unsigned rows_in; /* of an op with both parts: the inputs that the row part
                          reads in fwd and has gradients for in bwd; 0: all */
-    /* what a piece of rows sums: doubles of scratch, 0 before bwd_rows, see
-     * tb_op_part. Sums go row by row: where a call ends must not show */
+    /* what a piece of rows sums: doubles of scratch, see tb_op_part, 0 before
+     * bwd_rows unless part_open: it then makes them ready itself. Sums go row
+     * by row, or by spans from the piece's first row on (a norm's, see
+     * tb_k_span): where a call ends must not show */
     size_t (*part)(const tb_opcall *c);
+    bool part_open;
     void (*join)(const tb_opcall *c, size_t pieces); /* adds them to gin */
     /* inputs for which bwd heeds gbase: a whole part gin itself or NULL, a row
      * part any. For the others gin is made ready before (a stream's in a row

@@ -108,27 +108,59 @@ static bool fwd_sum(const tb_opcall *c, const tb_opcall *sum,
     return true;
 }
 
-/* Each chunk sums its gain and bias gradients in its own doubles. */
+/* A chunk's doubles, of a plain form: the full spans of gain and bias, then
+ * the last one, in the table's type. */
+static tb_k_span span_of(const tb_opcall *c, const tb_norm_form *f, int in,
+                         size_t chunk)
+{
+    const size_t at = (size_t)(in - 1) * f->d;
+    double *part = tb_op_part(c, chunk, f->part);
+    if (c->nin <= in || !c->gin[in])
+        return (tb_k_span){.part = NULL};
+    return (tb_k_span){.part = tb_op_at(c, part + 2 * f->d, at),
+                       .full = part + at};
+}
+
+static size_t first_row(const tb_opcall *c, size_t chunk)
+{
+    size_t rows = tb_op_row_count(c);
+    return tb_chunk_at(rows, tb_op_row_pieces(rows), chunk);
+}
+
+static void bwd_any_form(const tb_opcall *c, const tb_norm_form *f, size_t from,
+                         size_t to, size_t chunk)
+{
+    double *part = tb_op_part(c, chunk, f->part);
+    if (from == first_row(c, chunk) * f->groups)
+        memset(part, 0, 2 * f->d * sizeof *part);
+    if (c->gin[0] && c->gin[0] != c->gbase[0])
+        tb_op_copy(c, (to - from) * f->d,
+                   tb_op_peek(c, c->gbase[0], from * f->d),
+                   tb_op_at(c, c->gin[0], from * f->d));
+    tb_norm_rows_bwd(c, f, from, to, part);
+}
+
+/* Bytes of an array beside which others like it stay in a core's L2. */
+enum { NEAR_BYTES = 1 << 18 };
+
+/* Each chunk sums its gain and bias gradients by itself. */
 static void bwd_part(const tb_opcall *c, tb_norm_family family, size_t from,
                      size_t to, size_t chunk)
 {
     tb_norm_form f = tb_norm_form_of(c, family);
     from *= f.groups, to *= f.groups;
-    double *part = tb_op_part(c, chunk, f.part);
     if (!f.plain) {
-        if (c->gin[0] && c->gin[0] != c->gbase[0])
-            tb_op_copy(c, (to - from) * f.d,
-                       tb_op_peek(c, c->gbase[0], from * f.d),
-                       tb_op_at(c, c->gin[0], from * f.d));
-        tb_norm_rows_bwd(c, &f, from, to, part);
+        bwd_any_form(c, &f, from, to, chunk);
         return;
     }
     tb_k_norm p = rows_of(c, &f, from, to);
+    p.far = tb_op_bytes(c, f.rows * f.d) > NEAR_BYTES;
+    const tb_k_spans sums = {.row = from - first_row(c, chunk) * f.groups,
+                             .gain = span_of(c, &f, 1, chunk),
+                             .bias = span_of(c, &f, 2, chunk)};
     c->k->norm_bwd(&p, stat_of(c, from), tb_op_peek(c, c->gout, from * p.d),
                    tb_op_peek(c, c->gbase[0], from * p.d),
-                   tb_op_at(c, c->gin[0], from * p.d),
-                   c->nin > 1 && c->gin[1] ? part : NULL,
-                   c->nin > 2 && c->gin[2] ? part + p.d : NULL);
+                   tb_op_at(c, c->gin[0], from * p.d), &sums);
 }
 
 static void tan_part(const tb_opcall *c, tb_norm_family family, size_t from,
@@ -146,12 +178,31 @@ static void tan_part(const tb_opcall *c, tb_norm_family family, size_t from,
                    tb_op_at(c, c->tout, from * p.d));
 }
 
+static void join_spans(const tb_opcall *c, const tb_norm_form *f, int in,
+                       size_t pieces)
+{
+    tb_k_span span[TB_CHUNKS_MAX];
+    const size_t rows = tb_op_row_count(c);
+    if (pieces == 0)
+        return;
+    const size_t some = rows / pieces, longer = rows % pieces;
+    for (size_t p = 0; p < pieces; p++) {
+        span[p] = span_of(c, f, in, p);
+        if ((some + (p < longer ? 1 : 0)) * f->groups <= TB_NORM_SPAN)
+            span[p].full = NULL;
+    }
+    c->k->span_join(f->d, pieces, span, c->gin[in]);
+}
+
 static void join_parts(const tb_opcall *c, tb_norm_family family, size_t pieces)
 {
     tb_norm_form f = tb_norm_form_of(c, family);
     for (int i = 1; i < c->nin; i++)
-        tb_op_join(c, pieces, f.part, (size_t)(i - 1) * f.d,
-                   c->in_shape[i].width, c->gin[i]);
+        if (c->gin[i] && f.plain)
+            join_spans(c, &f, i, pieces);
+        else
+            tb_op_join(c, pieces, f.part, (size_t)(i - 1) * f.d,
+                       c->in_shape[i].width, c->gin[i]);
 }
 
 static size_t saved_of(const tb_opcall *c, tb_norm_family family)
@@ -262,6 +313,7 @@ static const char *check_rows(const tb_opcall *c, tb_norm_family family,
         .bwd_rows = label##_bwd_range,                                         \
         .tan_rows = label##_tan_range,                                         \
         .part = label##_part,                                                  \
+        .part_open = true,                                                     \
         .join = label##_join,                                                  \
         .bases = TB_NEED_IN(0),                                                \
         .gain = label##_gain,                                                  \

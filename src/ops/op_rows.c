@@ -183,7 +183,7 @@ static void run_piece(void *arg, size_t chunk, size_t slot)
     size_t end = tb_chunk_at(g->rows, pieces, chunk + 1);
     for (size_t i = 0; i < g->n; i++) {
         const tb_rowcall *r = &g->calls[i];
-        size_t part = r->back ? part_of(r->op, &r->c) : 0;
+        size_t part = r->back && !r->op->part_open ? part_of(r->op, &r->c) : 0;
         if (part)
             memset(tb_op_part(&r->c, chunk, part), 0, part * sizeof(double));
     }

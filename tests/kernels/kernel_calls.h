@@ -71,15 +71,35 @@ static void addnorm(const tb_kern *k, io *b, double cx, double cr, bool stream)
 CALL(addnorm_fwd, addnorm(k, b, 1, 1, false))
 CALL(addnorm_fwd_scaled, addnorm(k, b, 0.7, -1.3, false))
 CALL(addnorm_fwd_streamed, addnorm(k, b, 1, 1, true))
-CALL(norm_bwd,
-     k->norm_bwd(&b->norm, b->stat, b->z, b->y, b->y, b->acc, b->acc2))
-CALL(norm_bwd_written,
-     k->norm_bwd(&b->norm, b->stat, b->z, NULL, b->y, b->acc, b->acc2))
-CALL(norm_bwd_streamed, b->norm.stream = true;
-     k->norm_bwd(&b->norm, b->stat, b->z, NULL, b->y, b->acc, b->acc2);
+/* From the first row of the sums on; from row 13 on, over the end of a span; at
+ * the ends of two; of the gain alone; of none. Spans are rows of y2 and y3. */
+static void norm_bwd(const tb_kern *k, io *b, size_t row, const void *base,
+                     bool bias)
+{
+    const tb_k_spans sums = {
+        .row = row,
+        .gain = {.part = b->y3, .full = b->acc},
+        .bias = {.part = bias ? b->y2 : NULL, .full = b->acc2}};
+    k->norm_bwd(&b->norm, b->stat, b->z, base, b->y, &sums);
+}
+
+CALL(norm_bwd, norm_bwd(k, b, 0, b->y, true))
+CALL(norm_bwd_written, b->norm.far = true; norm_bwd(k, b, 13, NULL, true);
+     b->norm.far = false)
+CALL(norm_bwd_streamed, b->norm.stream = true; norm_bwd(k, b, 32, NULL, true);
      b->norm.stream = false)
-CALL(norm_bwd_elsewhere,
-     k->norm_bwd(&b->norm, b->stat, b->z, b->y2, b->y, b->acc, NULL))
+CALL(norm_bwd_elsewhere, norm_bwd(k, b, 12, b->y2, false))
+CALL(norm_bwd_alone, k->norm_bwd(&b->norm, b->stat, b->z, NULL, b->y, NULL))
+CALL(norm_bwd_bare, b->norm.gain = NULL; norm_bwd(k, b, 3, NULL, true);
+     b->norm.gain = b->v)
+static void call_span_join(const tb_kern *k, io *b)
+{
+    const tb_k_span s[] = {{(void *)(uintptr_t)b->x, b->acc},
+                           {(void *)(uintptr_t)b->z, NULL},
+                           {b->y3, b->acc2}};
+    k->span_join(b->d, TB_LEN(s), s, b->y);
+}
+
 CALL(norm_tan, k->norm_tan(&b->norm, b->stat, b->z, b->v, b->w, b->y))
 CALL(softmax_fwd, k->softmax_fwd(b->rows, b->d, b->d, b->first, 0.125, b->y))
 CALL(softmax_bwd,
@@ -205,6 +225,9 @@ static const struct kernel_call {
     ROWS(norm_bwd, norm_bwd_written)
     ROWS(norm_bwd, norm_bwd_streamed)
     ROWS(norm_bwd, norm_bwd_elsewhere)
+    ROWS(norm_bwd, norm_bwd_alone)
+    ROWS(norm_bwd, norm_bwd_bare)
+    ROWS(span_join, span_join)
     ROWS(norm_tan, norm_tan)
     ROWS(softmax_fwd, softmax_fwd)
     ROWS(softmax_bwd, softmax_bwd)

@@ -79,6 +79,13 @@ static void norm_fill(tb_test *T, norm_case *c, tb_norm_kind kind, bool affine)
     }
 }
 
+/* sums of so many rows before these; they fit one span */
+static tb_k_spans sums_of(size_t row, double *ggain, double *gbias)
+{
+    return (tb_k_spans){
+        .row = row, .gain = {.part = ggain}, .bias = {.part = gbias}};
+}
+
 /* y at (x, gain, bias) + s (tx, tgain, tbias) */
 static void norm_at(tb_test *T, const norm_case *c, double s, double *y)
 {
@@ -104,7 +111,8 @@ static void norm_passes(tb_test *T, tb_norm_kind kind, bool affine)
     k->norm_fwd(&c.p, y, stat);
     k->norm_tan(&c.p, stat, c.tx, affine ? c.tgain : NULL,
                 affine ? c.tbias : NULL, ty);
-    k->norm_bwd(&c.p, stat, g, gx, gx, ggain, gbias);
+    const tb_k_spans sums = sums_of(0, ggain, gbias);
+    k->norm_bwd(&c.p, stat, g, gx, gx, &sums);
     double rhs = k->dot(N, gx, c.tx);
     if (affine)
         rhs += k->dot(D, ggain, c.tgain) + k->dot(D, gbias, c.tbias);
@@ -149,20 +157,22 @@ TB_TEST(norm_gradients_accumulate)
 {
     norm_case c;
     double y[N], stat[2 * R], once[N] = {0}, twice[N] = {0};
-    double g1[D] = {0}, g2[D] = {0};
+    double g1[D] = {0}, g2[D] = {0}, bias[D];
     const tb_kern *k = kern(T);
     norm_fill(T, &c, TB_NORM_LAYER, true);
     k->norm_fwd(&c.p, y, stat);
-    k->norm_bwd(&c.p, stat, c.tx, once, once, g1, NULL);
-    k->norm_bwd(&c.p, stat, c.tx, twice, twice, g2, NULL);
-    k->norm_bwd(&c.p, stat, c.tx, twice, twice, NULL, NULL);
-    k->norm_bwd(&c.p, stat, c.tx, NULL, NULL, g2, NULL);
+    const tb_k_spans first = sums_of(0, g1, NULL), both = sums_of(0, g1, bias),
+                     start = sums_of(0, g2, NULL), more = sums_of(R, g2, NULL);
+    k->norm_bwd(&c.p, stat, c.tx, once, once, &first);
+    k->norm_bwd(&c.p, stat, c.tx, twice, twice, &start);
+    k->norm_bwd(&c.p, stat, c.tx, twice, twice, NULL);
+    k->norm_bwd(&c.p, stat, c.tx, NULL, NULL, &more);
     k->scale(D, 2, g1, g1);
     TB_NEAR_N(T, g2, g1, D, 1e-14);
     double elsewhere[N], written[N];
     fill(T, written, N);
-    k->norm_bwd(&c.p, stat, c.tx, once, elsewhere, g1, g2);
-    k->norm_bwd(&c.p, stat, c.tx, NULL, written, g1, g2);
+    k->norm_bwd(&c.p, stat, c.tx, once, elsewhere, &both);
+    k->norm_bwd(&c.p, stat, c.tx, NULL, written, &both);
     TB_SAME(T, elsewhere, twice, sizeof twice);
     TB_SAME(T, written, once, sizeof once);
     k->scale(N, 2, once, once);
@@ -261,4 +271,151 @@ TB_TEST(float_activations_follow_double)
             got[i] = (double)d[i];
         TB_NEAR_N(T, got, d2, M, 1e-6);
     }
+}
+
+/* --- norms of floats ------------------------------------------------------ */
+
+enum { ROWS = 40, WIDE = 768, ALL = ROWS * WIDE };
+
+/* A norm's backward pass over floats, and its inputs as doubles. */
+typedef struct float_norm {
+    size_t d;
+    tb_norm_kind kind;
+    double stat[2 * ROWS];
+    float x[ALL], g[ALL], gain[WIDE], gx[ALL];
+    float part[2][WIDE], joined[2][WIDE];
+    double full[2][WIDE], x2[ALL], g2[ALL], gain2[WIDE], want[ALL];
+    double want_part[2][WIDE], want_full[2][WIDE];
+} float_norm;
+
+/* Rows like those of LN-num: about 0, off by as much as they spread, far off, a
+ * constant, very small. */
+static double element(tb_test *T, size_t row)
+{
+    static const double base[] = {0, 0.7, -100, 40000, 1234, 0};
+    static const double spread[] = {1, 1, 1, 1, 0, 1e-30};
+    size_t kind = row % TB_LEN(base);
+    return base[kind] + spread[kind] * tb_test_normal(T);
+}
+
+static void float_norm_fill(tb_test *T, float_norm *c)
+{
+    for (size_t i = 0; i < ROWS * c->d; i++) {
+        c->x[i] = (float)element(T, i / c->d);
+        c->g[i] = (float)(tb_test_normal(T) + (i / c->d % 4 == 1 ? 3 : 0));
+        c->x2[i] = (double)c->x[i];
+        c->g2[i] = (double)c->g[i];
+    }
+    for (size_t i = 0; i < c->d; i++) {
+        c->gain[i] = (float)(1 + 0.3 * tb_test_normal(T));
+        c->gain2[i] = (double)c->gain[i];
+    }
+}
+
+static tb_k_norm float_norm_of(const float_norm *c, size_t from, size_t to)
+{
+    return (tb_k_norm){.kind = c->kind,
+                       .x = c->x + from * c->d,
+                       .gain = c->gain,
+                       .rows = to - from,
+                       .d = c->d,
+                       .eps = 1e-5};
+}
+
+/* In calls of `step` rows. */
+static void float_norm_run(tb_test *T, float_norm *c, size_t step)
+{
+    const tb_kern *k = tb_kern_get(T->ctx, TB_F32);
+    const tb_k_norm all = float_norm_of(c, 0, ROWS);
+    tb_k_spans s = {.gain = {c->part[0], c->full[0]},
+                    .bias = {c->part[1], c->full[1]}};
+    k->norm_fwd(&all, c->gx, c->stat);
+    for (size_t to; s.row < ROWS; s.row = to) {
+        to = s.row + step < ROWS ? s.row + step : ROWS;
+        const tb_k_norm p = float_norm_of(c, s.row, to);
+        const size_t at = s.row * c->d;
+        k->norm_bwd(&p, c->stat + 2 * s.row, c->g + at, NULL, c->gx + at, &s);
+    }
+    memset(c->joined, 0, sizeof c->joined);
+    k->span_join(c->d, 1, &s.gain, c->joined[0]);
+    k->span_join(c->d, 1, &s.bias, c->joined[1]);
+}
+
+/* Doubles about the same means and deviations. */
+static void float_norm_want(tb_test *T, float_norm *c)
+{
+    tb_k_norm p = float_norm_of(c, 0, ROWS);
+    tb_k_spans s = {.gain = {c->want_part[0], c->want_full[0]},
+                    .bias = {c->want_part[1], c->want_full[1]}};
+    p.x = c->x2;
+    p.gain = c->gain2;
+    kern(T)->norm_bwd(&p, c->stat, c->g2, NULL, c->want, &s);
+    for (size_t i = 0; i < c->d; i++) {
+        c->want_part[0][i] += c->want_full[0][i];
+        c->want_part[1][i] += c->want_full[1][i];
+    }
+}
+
+/* The bounds of kern_norm_bwd.h and tb_k_span; cols: of gain, bias. */
+static void float_norm_check(tb_test *T, const float_norm *c)
+{
+    const double u = 0x1p-24, d = (double)c->d;
+    double cols[2][WIDE] = {{0}};
+    for (size_t r = 0; r < ROWS; r++) {
+        double mean = c->stat[2 * r], rstd = c->stat[2 * r + 1], m = 0, n = 0;
+        bool near = tb_fabs(mean) * rstd <= 1;
+        for (size_t i = 0; i < c->d; i++) {
+            double x = c->x2[r * c->d + i], g = tb_fabs(c->g2[r * c->d + i]);
+            double xhat = tb_fabs(x - mean) * rstd;
+            m += g * tb_fabs(c->gain2[i]) / d;
+            n += g * tb_fabs(c->gain2[i]) * xhat / d;
+            cols[0][i] +=
+                20 * u * g * (xhat + (near ? tb_fabs(mean * rstd) : 0));
+            cols[1][i] += 15 * u * g;
+        }
+        for (size_t i = 0; i < c->d; i++) {
+            size_t at = r * c->d + i;
+            double xhat = tb_fabs(c->x2[at] - mean) * rstd;
+            double gh = tb_fabs(c->g2[at] * c->gain2[i]);
+            double far = near ? tb_fabs(c->x2[at]) + tb_fabs(mean) : 0;
+            far = near ? far * rstd : xhat;
+            TB_NEAR(T, (double)c->gx[at], c->want[at],
+                    16 * u * rstd * (gh + m * (1 + xhat) + n * far));
+        }
+    }
+    for (size_t j = 0; j < 2; j++)
+        for (size_t i = 0; i < c->d; i++)
+            TB_NEAR(T, (double)c->joined[j][i], c->want_part[j][i],
+                    cols[j][i] + u * tb_fabs(c->want_part[j][i]));
+}
+
+static const size_t float_norm_widths[] = {1, 4, 37, 128, 131, WIDE};
+
+TB_TEST(norm_gradients_of_floats_follow_double)
+{
+    static float_norm c;
+    for (size_t w = 0; w < 2 * TB_LEN(float_norm_widths); w++) {
+        c.d = float_norm_widths[w / 2];
+        c.kind = w % 2 ? TB_NORM_RMS : TB_NORM_LAYER;
+        float_norm_fill(T, &c);
+        float_norm_run(T, &c, ROWS);
+        float_norm_want(T, &c);
+        float_norm_check(T, &c);
+    }
+}
+
+/* Nor does it show who a row's neighbours are. */
+TB_TEST(norm_gradients_do_not_show_where_a_call_ends)
+{
+    static float_norm c, whole;
+    for (size_t w = 0; w < TB_LEN(float_norm_widths); w++)
+        for (size_t step = 1; step < ROWS; step += 3) {
+            c.d = float_norm_widths[w];
+            float_norm_fill(T, &c);
+            whole = c;
+            float_norm_run(T, &whole, ROWS);
+            float_norm_run(T, &c, step);
+            TB_SAME(T, c.gx, whole.gx, ROWS * c.d * sizeof *c.gx);
+            TB_SAME(T, c.joined, whole.joined, sizeof c.joined);
+        }
 }
