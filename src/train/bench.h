@@ -67,6 +67,7 @@ tb_status tb_bench_embed(tb_bench_job *j, const size_t *size, size_t what);
 tb_status tb_bench_attn(tb_bench_job *j, const size_t *size, size_t what);
 tb_status tb_bench_product(tb_bench_job *j, const size_t *size, size_t what);
 tb_status tb_bench_step(tb_bench_job *j, const size_t *size, size_t what);
+tb_status tb_bench_adamw(tb_bench_job *j, const size_t *size, size_t what);
 tb_status tb_bench_generate(tb_bench_job *j, const size_t *size, size_t what);
 tb_status tb_bench_flow(tb_bench_job *j, const size_t *size, size_t what);
 tb_status tb_bench_jacobian(tb_bench_job *j, const size_t *size, size_t what);

@@ -96,6 +96,13 @@ const tb_bench_kind tb_bench_kinds[] = {
      5,
      {"f32", "bf16"},
      tb_bench_step},
+    {"adamw",
+     "adamw:RxD:f32",
+     "the optimizer's part of an update, of R times D weights",
+     NULL,
+     2,
+     {"f32"},
+     tb_bench_adamw},
     {"generate",
      "generate:LldDTtVv:f32",
      "text of such a model, one token after the other until its t tokens are "

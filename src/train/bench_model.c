@@ -133,6 +133,50 @@ tb_status tb_bench_step(tb_bench_job *j, const size_t *size, size_t what)
     return TB_OK;
 }
 
+/* --- the optimizer alone ----------------------------------------------------
+ */
+
+typedef struct stepper {
+    tb_optimizer *optimizer;
+    tb_view view; /* one matrix */
+    size_t step;
+} stepper;
+
+static tb_status run_adamw(tb_bench_job *j)
+{
+    stepper *s = j->state;
+    tb_update u;
+    return tb_optimizer_step(s->optimizer, &adam, ++s->step, 1e-3, &u);
+}
+
+static void close_adamw(tb_bench_job *j)
+{
+    stepper *s = j->state;
+    tb_optimizer_destroy(s->optimizer);
+}
+
+/* Bytes: the gradient for its norm; then it, weight and both moments in, weight
+ * and moments out. */
+tb_status tb_bench_adamw(tb_bench_job *j, const size_t *size, size_t what)
+{
+    (void)what;
+    const size_t n = size[0] * size[1];
+    stepper *s = tb_bench_memory(j, 1, sizeof *s);
+    float *weight = tb_bench_normals(j, n), *grad = tb_bench_normals(j, n);
+    if (!s || !weight || !grad)
+        return TB_ERR_MEMORY;
+    s->view = (tb_view){.name = "weight", .role = TB_ROLE_MATRIX, .count = n};
+    j->state = s;
+    j->close = close_adamw;
+    TB_TRY(tb_optimizer_create(j->ctx, TB_F32, &s->view, 1, n, weight,
+                               &s->optimizer));
+    memcpy(s->optimizer->grads, grad, n * sizeof *grad);
+    j->bytes = 8.0 * 4 * (double)n;
+    j->stream = TB_BENCH_COPY;
+    j->run = run_adamw;
+    return TB_OK;
+}
+
 /* --- text -------------------------------------------------------------------
  */
 

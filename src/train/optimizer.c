@@ -9,8 +9,9 @@
 #include "threads/threads.h"
 
 /* A piece is what one thread takes at a time; a block is what stays in the
- * first-level cache while it is copied, updated and measured. */
-enum { PIECE = 32768, BLOCK = 2048 };
+ * first-level cache, five arrays of it, while it is copied, updated and
+ * measured. */
+enum { PIECE = 32768, BLOCK = 512 };
 
 bool tb_role_decayed(tb_role r)
 {

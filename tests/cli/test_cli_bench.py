@@ -19,10 +19,11 @@ TINY = ["norm:5x7:fwd", "norm:5x7:bwd", "norm:5x7:tan", "rmsnorm:5x7:fwd",
         "attn:2x5x3x4:fwd", "attn:2x5x3x4:bwd",
         "gemm:3x5x7:bf16", "gemm:3x5x7:bf16-nt-emulated", "gemm:3x5x7:bf16-tn",
         "attn:2x5x3x4:fwdbwd", "step:L1d8T4B2V5:f32", "step:L1d8T4B2V5:bf16",
-        "norm:1x1:fwd",
+        "norm:1x1:fwd", "adamw:5x7:f32",
         "step:L2d96T3B1V2:f32", "generate:L1d8T4V5:f32",
         "generate:L2d8T1V3:f32", "flow:L1d8T4B1:grad", "jacobian:d4T2:f32"]
-MEMORY = ("norm", "rmsnorm", "addnorm", "gelu", "softmax", "xent", "embed")
+MEMORY = ("norm", "rmsnorm", "addnorm", "gelu", "softmax", "xent", "embed",
+          "adamw")
 STREAM = {"copy": "stream_gbps", "2r1w": "stream_2r1w_gbps",
           "2r2w": "stream_2r2w_gbps"}
 
@@ -75,9 +76,9 @@ def bench_counts(t):
 @test
 def bench_element_counts(t):
     c = run(t, "gelu:5x7:fwd", "gelu:5x7:bwd", "softmax:5x7:bwd", "xent:5x7:fwd",
-            "xent:5x7:bwd", "embed:5x7x11:fwd", "embed:5x7x11:bwd")["cases"]
+            "xent:5x7:bwd", "embed:5x7x11:fwd", "embed:5x7x11:bwd", "adamw:5x7:f32")["cases"]
     for case, floats in zip(c, (2 * 35, 3 * 35, 3 * 35, 35, 2 * 35, 2 * 35,
-                                3 * 35)):
+                                3 * 35, 8 * 35)):
         t.near(case["gbps"] * case["seconds"] * 1e9, 4 * floats, 1e-6)
 
 
