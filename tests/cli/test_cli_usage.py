@@ -34,6 +34,7 @@ WORKS = {
     "blocks": [],
     "picture": ["batchnorm"],
     "recall": ["recall-eps"],
+    "report": ["run", "--terminal"],
     "export": ["--to", "pytorch", "pre-ln"],
 }
 WORKS = {c: w for c, w in WORKS.items() if c in tb_cli.commands()}
@@ -179,7 +180,8 @@ def values_of(command):
 def operands_of(command):
     def run(t):
         r = t.run(command, *WORKS[command], "extra", "more") \
-            if command not in ("flow", "compare", "lint", "bench", "recall") \
+            if command not in ("flow", "compare", "lint", "bench", "recall",
+                               "report") \
             else None
         if r:
             t.code(r, 2)
