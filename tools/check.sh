@@ -243,9 +243,12 @@ web_checks() {
     begin "web"
     one wasm bash -c 'for c in clang wasm-ld; do command -v $c >/dev/null ||
         { echo "no $c here"; exit 77; }; done; make -s -f web/wasm.mk'
+    [ ! -f build/wasm/tollbooth.wasm ] ||
+        one page python web/page.py build/tollbooth build/wasm/tollbooth.wasm \
+            build/web/tollbooth.html
     if [ -f build/wasm/tollbooth.wasm ] && have node >/dev/null; then
         export TOLLBOOTH=$root/build/tollbooth
-        run_all web tests/web/test_*.mjs
+        run_all web tests/web/test_*.mjs tests/web/test_*.py
     else
         one "web tests" bash -c 'echo "no wasm build or no node here"; exit 77'
     fi

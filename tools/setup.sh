@@ -12,6 +12,9 @@ header() {
     echo "#include <$1>" | ${CC:-cc} -E -x c - >/dev/null 2>&1 ||
         file "/usr/include/$1" || file "/usr/include/*/$1"
 }
+python_has() {
+    python3 -c "import $1" || /usr/bin/python3 -c "import $1"
+}
 clang_runtime() {
     cmd clang && file "$(clang -print-file-name=lib)/*/libclang_rt.fuzzer*.a"
 }
@@ -44,6 +47,11 @@ libc6-dev-arm64-cross  | check | file /usr/aarch64-linux-gnu/include/stdlib.h
 qemu-user              | check | cmd qemu-aarch64
 locales                | check | file /usr/share/i18n/locales/de_DE
 librsvg2-bin           | check | cmd rsvg-convert
+poppler-utils          | check | cmd pdftotext
+chromium               | check | cmd chromium
+chromium-driver        | check | cmd chromedriver
+python3-selenium       | check | python_has selenium
+python3-pip            | check | python_has pip
 dict-devil             | demo  | file /usr/share/dictd/devil.dict.dz
 '
 # tools/make_goldens.py rewrites the goldens of ops with PyTorch; nothing else

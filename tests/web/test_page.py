@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: MIT
+"""The walkthrough page in a real browser, opened from disk: every control of
+every figure, numbers against the program's own, themes, widths, keyboard,
+paper, no script, accessibility. Screenshots stay in build/check/page/."""
+
+import base64
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import urllib.parse
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import page_driver  # noqa: E402
+from page_driver import PAGE, ROOT, Browser, axe_source  # noqa: E402
+from tb_cli import Fail, Skip, add, alone, test  # noqa: E402
+
+LIMIT = 800 * 1024  # bytes of the page
+NARROW, WIDE = 375, 1280
+
+WHY = page_driver.missing()
+if WHY:
+    print(WHY)
+    sys.exit(77)
+page = Browser()
+page.size(WIDE)
+page.open()
+
+
+def cli(t, shot, settings=""):
+    args = ["picture", shot, "--json"] + (["--set", settings] if settings else [])
+    return t.run(*args, rc=0).json()
+
+
+ROWS = {}
+
+
+def rows(t):
+    if not ROWS:
+        for shot in t.run("picture", "--list", "--json", rc=0).json()["shots"]:
+            ROWS[shot["name"]] = shot["inputs"]
+    return ROWS
+
+
+def settings_of(command):
+    found = re.search(r"--set '(.*)'$", command)
+    return found.group(1) if found else ""
+
+
+# --- the file ---------------------------------------------------------------
+
+@test
+def size_and_policy(t):
+    t.ok(os.path.getsize(PAGE) <= LIMIT, os.path.getsize(PAGE))
+    with open(PAGE, encoding="utf-8") as f:
+        html = f.read()
+    t.has(html, "default-src 'none'", "wasm-unsafe-eval")
+    t.ok(not re.search(r"<(script|link|img|iframe)[^>]+(src|href)=[\"']?(https?:)?//",
+                       html), "something is loaded from elsewhere")
+
+
+@test
+def nothing_is_fetched_or_complained_about(t):
+    page.errors()
+    page.open()
+    fetched = page.run("return performance.getEntriesByType('resource')"
+                       ".map(e => e.name).filter(n => !/^(data|blob):/.test(n))")
+    t.eq(fetched, [])
+    for shot in page.figures():
+        page.settle(shot)
+    t.eq(page.errors(), [])
+
+
+@test
+def every_shot_has_its_place(t):
+    there = page.figures()
+    t.eq(sorted(set(rows(t)) - set(there)), [], "shots without a step")
+    t.eq(len(there), len(set(there)))
+
+
+# --- figures ----------------------------------------------------------------
+
+def another(row):
+    """Values other than the row's own, the likeliest first."""
+    if row["kind"] == "switch":
+        return ["0" if row["own"] == "1" else "1"]
+    if row["kind"] == "choice":
+        return [c for c in row["choices"].split("|") if c != row["own"]]
+    if row["kind"] == "number":
+        own, low, high = float(row["own"]), row["low"], row["high"]
+        step = row["step"] or (high - low) / 20
+        tries = [own * 2 if own else step, own + step, own - step, own / 2, low, high]
+        whole = [round(v) if row["whole"] else float("%.3g" % v) for v in tries]
+        return ["%.10g" % v for v in whole if low <= v <= high and v != own]
+    if row["kind"] == "list":
+        values = [float(v) for v in row["own"].strip("[]").split(",")]
+        for k in range(len(values)):
+            for v in (values[k] + 1, values[k] - 1, (row["low"] + row["high"]) / 2):
+                if row["low"] <= v <= row["high"]:
+                    changed = values[:k] + [v] + values[k + 1:]
+                    return ["[%s]" % ",".join("%.10g" % x for x in changed)]
+    return []
+
+
+def agree(t, shot, seen, settings):
+    """What the page shows is what the program prints for those settings."""
+    doc = cli(t, shot, settings)
+    shown = {n["id"]: n["shown"] for n in doc["numbers"]}
+    for name, text in seen["numbers"].items():
+        t.eq(text, shown.get(name), shot, settings, name)
+    t.eq(seen["checks"], ["ok" if c["ok"] else "bad" for c in doc["checks"]], shot, settings)
+    return doc
+
+
+def move(t, shot, row):
+    """One input to another value: the page follows the program."""
+    page.put(shot, row["name"], row["own"])
+    before = cli(t, shot)
+    for value in another(row):
+        if not page.put(shot, row["name"], value):
+            raise Fail("%s has no control for %s" % (shot, row["name"]))
+        seen = page.settle(shot)
+        settings = settings_of(seen["command"])
+        if seen["error"]:  # the engine refuses it: the program does, too
+            r = t.run("picture", shot, "--set", "%s=%s" % (row["name"], value))
+            t.ok(r.rc == 3, shot, row["name"], value, seen["error"], r)
+            continue
+        t.has(settings, row["name"] + "=")
+        after = agree(t, shot, seen, settings)
+        if [after[k] for k in ("numbers", "panels", "checks")] != \
+                [before[k] for k in ("numbers", "panels", "checks")]:
+            page.put(shot, row["name"], row["own"])
+            return
+    page.put(shot, row["name"], row["own"])
+    raise Fail("%s: %s moves nothing" % (shot, row["name"]))
+
+
+def controls_of(shot):
+    def run(t):
+        seen = page.settle(shot)
+        agree(t, shot, seen, settings_of(seen["command"]))
+        idle = IDLE.get(shot, {})
+        for row in rows(t)[shot]:
+            if row["kind"] in ("matrix", "text"):
+                continue
+            with_ = idle.get(row["name"])
+            for name, value in (with_ or {}).items():
+                page.put(shot, name, value)
+            if with_ is None:
+                move(t, shot, row)
+            else:
+                page.put(shot, row["name"], another(row)[0])
+                seen = page.settle(shot)
+                agree(t, shot, seen, settings_of(seen["command"]))
+                page.put(shot, row["name"], row["own"])
+            for name in with_ or {}:
+                page.put(shot, name, next(r["own"] for r in rows(t)[shot]
+                                          if r["name"] == name))
+        seen = page.settle(shot)
+        t.eq(settings_of(seen["command"]), "", shot, "reset")
+    return run
+
+
+# Inputs that matter only under other settings of the same shot.
+IDLE = {}
+
+for _shot in page.figures():
+    add("controls_of_" + _shot, controls_of(_shot))
+
+
+@test
+def a_sliders_number_and_its_field_agree(t):
+    page.open()
+    wrong = page.run("""
+      const bad = [];
+      for (const s of document.querySelectorAll("input[type=range]")) {
+        const field = s.nextElementSibling;
+        if (field?.type !== "number") { bad.push(s.outerHTML); continue; }
+        const before = field.value;
+        s.value = s.max;
+        s.dispatchEvent(new Event("input", { bubbles: true }));
+        if (Number(field.value) !== Number(field.max))
+          bad.push(`${s.getAttribute("aria-label")}: ${field.value} at the end, ` +
+            `wanted ${field.max}`);
+        field.value = before;
+        field.dispatchEvent(new Event("input", { bubbles: true }));
+      }
+      return bad;""")
+    t.eq(wrong, [])
+
+
+# --- the address ------------------------------------------------------------
+
+@test
+def state_is_in_the_address(t):
+    page.open("#S5~S5:N=6,seed=2")
+    seen = page.settle("S5")
+    t.eq(settings_of(seen["command"]), "N=6,seed=2")
+    agree(t, "S5", seen, "N=6,seed=2")
+    page.put("S5", "N", "12")
+    page.settle("S5")
+    hash_ = urllib.parse.unquote(page.run("return location.hash"))
+    t.has(hash_, "N=12", "seed=2")
+    page.run("history.back()")
+    seen = page.settle("S5")
+    t.has(settings_of(seen["command"]), "N=6")
+    page.open("#S5~S5:N=6,%zz~nothing~theme:puce")
+    t.eq(page.settle("S5")["error"], "")
+
+
+# --- looks ------------------------------------------------------------------
+
+def sections():
+    return page.run("return [...document.querySelectorAll('main section')].map(s => s.id)")
+
+
+def looks(width, theme):
+    def run(t):
+        page.size(width)
+        page.media(prefers_color_scheme=theme)
+        page.open()
+        try:
+            t.ok(page.run("return document.documentElement.scrollWidth <= innerWidth"),
+                 "wider than the window:", page.run(
+                     "return [...document.querySelectorAll('body *')].filter(e => "
+                     "e.getBoundingClientRect().right > innerWidth + 1 && "
+                     "!e.closest('.scroll')).slice(0, 4).map(e => e.outerHTML.slice(0, 90))"))
+            for name in sections():
+                page.run("document.getElementById(arguments[0])"
+                         ".scrollIntoView({ behavior: 'instant' })", name)
+                page.wait("setTimeout(arguments[0], 250)")
+                t.ok(len(page.picture("%s-%d-%s" % (name, width, theme))) > 5000, name)
+        finally:
+            page.size(WIDE)
+            page.media()
+    return run
+
+
+for _width in (NARROW, WIDE):
+    for _theme in ("light", "dark"):
+        add("looks_%d_%s" % (_width, _theme), looks(_width, _theme))
+
+
+@test
+def targets_are_large_enough(t):
+    page.size(NARROW)
+    page.open()
+    small = page.run("""
+      return [...document.querySelectorAll("main button, main select, main input, summary")]
+        .filter((e) => { const r = e.getBoundingClientRect();
+          return r.width && (r.width < 24 || r.height < 24) &&
+            !e.closest("label")?.getBoundingClientRect().height; })
+        .map((e) => e.outerHTML.slice(0, 90));""")
+    page.size(WIDE)
+    t.eq(small[:5], [])
+
+
+@test
+def figures_say_what_they_show(t):
+    page.open()
+    wrong = page.run("""
+      return [...document.querySelectorAll("svg.tb-figure")].filter((s) =>
+        s.getAttribute("role") !== "img" ||
+        !s.getAttribute("aria-labelledby").split(" ").every((id) =>
+          document.getElementById(id)?.textContent.length > 3))
+        .map((s) => s.outerHTML.slice(0, 90));""")
+    t.eq(wrong, [])
+    twice = page.run("""
+      const seen = new Set(), twice = [];
+      for (const e of document.querySelectorAll("[id]"))
+        seen.has(e.id) ? twice.push(e.id) : seen.add(e.id);
+      return twice;""")
+    t.eq(twice[:5], [])
+
+
+@test
+def reduced_motion(t):
+    page.media(prefers_reduced_motion="reduce")
+    page.open()
+    moving = page.run("""
+      return [...document.querySelectorAll("svg.tb-figure *, body *")].filter((e) =>
+        getComputedStyle(e).transitionDuration.split(",").some((d) => parseFloat(d) > 0.001))
+        .slice(0, 3).map((e) => e.outerHTML.slice(0, 90));""")
+    page.media()
+    t.eq(moving, [])
+
+
+@test
+def on_paper(t):
+    page.media("print")
+    page.open()
+    controls = page.run("""
+      return [...document.querySelectorAll(".controls, .tools, header nav")].filter((e) =>
+        e.getBoundingClientRect().height > 0).map((e) => e.className);""")
+    page.media()
+    t.eq(controls, [])
+    pdf = base64.b64decode(page.cdp("Page.printToPDF", printBackground=True)["data"])
+    os.makedirs(page_driver.SHOTS, exist_ok=True)
+    path = os.path.join(page_driver.SHOTS, "page.pdf")
+    with open(path, "wb") as f:
+        f.write(pdf)
+    t.ok(pdf.startswith(b"%PDF") and len(pdf) > 20000, len(pdf))
+    if shutil.which("pdftotext"):
+        text = subprocess.run(["pdftotext", path, "-"], capture_output=True, text=True).stdout
+        for name in sections():
+            heading = page.run("return document.getElementById(arguments[0])"
+                               ".querySelector('h2').textContent", name)
+            t.has(" ".join(text.split()), " ".join(heading.split())[:40])
+
+
+@test
+def without_scripts(t):
+    page.cdp("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        page.open(ready=False)
+        page.size(WIDE)
+        png = page.picture("no-script")
+        html = page.driver.page_source
+    finally:
+        page.cdp("Emulation.setScriptExecutionDisabled", value=False)
+    t.ok(len(png) > 5000)
+    t.eq(len(re.findall(r"<figure[^>]*data-shot=", html)),
+         len(re.findall(r"<svg[^>]*class=\"tb-figure\"", html)))
+    t.ok(not re.search(r"<fieldset class=\"controls\">", html), "controls without a script")
+
+
+# --- keyboard and axe --------------------------------------------------------
+
+@test
+def by_keyboard(t):
+    from selenium.webdriver import Keys
+    from selenium.webdriver.common.action_chains import ActionChains
+    page.open()
+
+    def press(*keys):
+        ActionChains(page.driver).send_keys(*keys).perform()
+
+    press(Keys.TAB)
+    t.has(page.run("return document.activeElement.className"), "skip")
+    press(Keys.ENTER)
+    t.eq(page.run("return document.activeElement.id"), "steps")
+    page.run("document.querySelector('figure[data-shot=S5] [data-input=N] "
+             "input[type=range]').focus()")
+    before = page.settle("S5")
+    press(Keys.ARROW_RIGHT)
+    after = page.settle("S5")
+    t.ok(before["command"] != after["command"], after["command"])
+    agree(t, "S5", after, settings_of(after["command"]))
+    outline = page.run("const s = getComputedStyle(document.activeElement);"
+                       "return s.outlineStyle !== 'none' || s.boxShadow !== 'none'")
+    t.ok(outline, "focus is not seen")
+
+
+def accessible(theme):
+    def run(t):
+        source = axe_source()
+        page.media(prefers_color_scheme=theme)
+        page.open()
+        page.cdp("Page.setBypassCSP", enabled=True)
+        page.run(source)
+        found = page.wait("""
+          const done = arguments[0];
+          axe.run(document, { resultTypes: ["violations"] }).then((r) =>
+            done(JSON.stringify(r.violations.map((v) => [v.impact, v.id,
+              v.nodes.length, v.nodes[0].html.slice(0, 160), v.nodes[0].failureSummary]))));""")
+        page.media()
+        grave = [v for v in json.loads(found) if v[0] in ("serious", "critical")]
+        t.eq(grave, [])
+    return run
+
+
+for _theme in ("light", "dark"):
+    add("axe_" + _theme, accessible(_theme))
+
+
+# --- how quick ---------------------------------------------------------------
+
+@test
+def timings_are_measured(t):
+    """From input to paint, as the page measures itself; printed, not judged."""
+    page.open()
+    for shot in page.figures():
+        page.settle(shot)
+    all_ = page.run("return performance.getEntriesByType('measure')"
+                    ".map(e => [e.name, e.duration])")
+    with open(os.path.join(page_driver.SHOTS, "timings.txt"), "w", encoding="utf-8") as f:
+        for name, ms in all_:
+            f.write("%-24s %7.1f ms\n" % (name, ms))
+    t.ok(isinstance(all_, list))
+
+
+try:
+    alone(__name__)
+finally:
+    page.close()
