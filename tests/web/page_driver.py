@@ -130,7 +130,7 @@ class Browser:
               error: f.querySelector(".error").textContent,
               says: f.querySelector(".says").textContent,
               checks: [...f.querySelectorAll(".checks li")].map((l) => l.className),
-              svg: f.querySelector("svg.tb-figure").outerHTML.length }));
+              svg: f.querySelector("svg.tb-figure").outerHTML }));
           })();""", shot))
 
     def put(self, shot, name, text):
