@@ -122,11 +122,11 @@ static void run(tb_model *m)
 static void compute(tb_ctx *ctx, const tb_block *b, const tb_settings *s)
 {
     tb_model *m;
-    size_t bytes;
+    size_t bytes, saved;
     if (tb_model_create(ctx, b, s, TB_F32, &m) != TB_OK)
         return;
     if (m->nelements <= WEIGHTS &&
-        tb_model_memory(m, ROWS, TOKENS, TOKENS, TB_PASS_BWD, &bytes) ==
+        tb_model_memory(m, ROWS, TOKENS, TOKENS, TB_PASS_BWD, &bytes, &saved) ==
             TB_OK &&
         bytes <= MEMORY)
         run(m);

@@ -164,7 +164,7 @@ TB_TEST(kept_or_not)
     tb_block *b;
     tb_settings s = tiny();
     float first[2 * 6 * 13];
-    size_t bytes[2];
+    size_t bytes[2], saved[2];
     s.depth = 7;
     TB_OKAY(T, tb_block_load(T->ctx, "pre-ln", &b));
     tb_model *m = make(T, b, &s);
@@ -174,7 +174,8 @@ TB_TEST(kept_or_not)
         unsigned passes = keep ? TB_PASS_BWD | TB_PASS_KEEP : 0;
         double loss;
         tb_batch batch = {.tokens = ids, .targets = ids};
-        TB_OKAY(T, tb_model_memory(m, 2, 6, 6, passes, &bytes[keep]));
+        TB_OKAY(
+            T, tb_model_memory(m, 2, 6, 6, passes, &bytes[keep], &saved[keep]));
         TB_OKAY(T, tb_model_bind(m, 2, 6, passes));
         TB_CHECK(T, bytes[keep] == m->bound->bytes);
         TB_OKAY(T, tb_model_forward(m, &batch, &loss));
@@ -184,6 +185,7 @@ TB_TEST(kept_or_not)
         TB_CHECK(T, tb_model_flops(m) > 0);
     }
     TB_CHECK(T, bytes[0] < bytes[1]);
+    TB_CHECK(T, saved[0] == 0 && 0 < saved[1] && saved[1] < bytes[1]);
     tb_model_destroy(m);
     tb_block_destroy(T->ctx, b);
 }
