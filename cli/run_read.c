@@ -514,24 +514,6 @@ static void curve_json(tb_json *j, const char *key, const report_curve *c)
     tb_json_end(j);
 }
 
-static void verdicts_json(tb_json *j, const report_training *t)
-{
-    tb_json_array(j, "verdicts");
-    for (size_t i = 0; i < t->nverdicts; i++) {
-        const tb_verdict *v = &t->verdicts[i];
-        tb_json_object(j, NULL);
-        tb_json_string(j, "code", v->code);
-        tb_json_string(j, "level", tb_level_name(v->level));
-        tb_json_number(j, "value", v->value);
-        tb_json_number(j, "threshold", v->threshold);
-        tb_json_string(j, "sentence", v->sentence);
-        tb_json_string(j, "source", v->source);
-        tb_json_string(j, "where", v->where);
-        tb_json_end(j);
-    }
-    tb_json_end(j);
-}
-
 static void training_json(const run_item *r, tb_json *j)
 {
     const report_training *t = &r->training;
@@ -560,7 +542,7 @@ static void training_json(const run_item *r, tb_json *j)
         tb_json_end(j);
     }
     tb_json_end(j);
-    verdicts_json(j, t);
+    tb_verdicts_json(t->verdicts, t->nverdicts, j, "verdicts");
     tb_json_end(j);
 }
 

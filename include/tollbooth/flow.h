@@ -168,6 +168,10 @@ tb_status tb_flow_measure(tb_ctx *ctx, const tb_block *b,
                           const tb_flow_spec *spec, tb_flow **out);
 void tb_flow_free(tb_ctx *ctx, tb_flow *f);
 
+/** tb_verdicts_json - a list of verdicts as every object has them. */
+void tb_verdicts_json(const tb_verdict *v, size_t n, tb_json *j,
+                      const char *key);
+
 /** tb_flow_json - one element of "runs" (docs/json.md). */
 void tb_flow_json(const tb_flow *f, tb_json *j, const char *key);
 

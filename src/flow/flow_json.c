@@ -101,19 +101,19 @@ static void spectrum_json(const tb_flow *f, tb_json *j)
     tb_json_end(j);
 }
 
-static void verdicts_json(const tb_flow *f, tb_json *j)
+void tb_verdicts_json(const tb_verdict *v, size_t n, tb_json *j,
+                      const char *key)
 {
-    tb_json_array(j, "verdicts");
-    for (size_t i = 0; i < f->nverdicts; i++) {
-        const tb_verdict *v = &f->verdicts[i];
+    tb_json_array(j, key);
+    for (size_t i = 0; i < n; i++) {
         tb_json_object(j, NULL);
-        tb_json_string(j, "code", v->code);
-        tb_json_string(j, "level", tb_level_name(v->level));
-        tb_json_number(j, "value", v->value);
-        tb_json_number(j, "threshold", v->threshold);
-        tb_json_string(j, "sentence", v->sentence);
-        tb_json_string(j, "source", v->source);
-        tb_json_string(j, "where", v->where);
+        tb_json_string(j, "code", v[i].code);
+        tb_json_string(j, "level", tb_level_name(v[i].level));
+        tb_json_number(j, "value", v[i].value);
+        tb_json_number(j, "threshold", v[i].threshold);
+        tb_json_string(j, "sentence", v[i].sentence);
+        tb_json_string(j, "source", v[i].source);
+        tb_json_string(j, "where", v[i].where);
         tb_json_end(j);
     }
     tb_json_end(j);
@@ -176,7 +176,7 @@ void tb_flow_json(const tb_flow *f, tb_json *j, const char *key)
     norms_json(f, j);
     weights_json(f, j);
     spectrum_json(f, j);
-    verdicts_json(f, j);
+    tb_verdicts_json(f->verdicts, f->nverdicts, j, "verdicts");
     changes_json(f, j);
     tb_json_end(j);
 }
