@@ -6,8 +6,8 @@
   src/LAYERS, and public headers.
 - cli, web and examples include public headers and their own (web also rooms:
   it links them).
-- OpenMP is seen by threads only, dlopen by kernels only, stdio by the rooms
-  that read and write files.
+- OpenMP is seen by threads only, dlopen by kernels and pictures/cairo.c only,
+  stdio by the rooms that read and write files.
 - No two files of the tree have the same name.
 - A function longer than 70 lines is worth a look (a warning).
 
