@@ -6,13 +6,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#define TRY(call)                                                              \
-    do {                                                                       \
-        tb_status try_status = (call);                                         \
-        if (try_status != TB_OK)                                               \
-            return try_status;                                                 \
-    } while (0)
-
 tb_status json_number(tb_config *c, const char *key, double *out)
 {
     static const struct {

@@ -8,6 +8,14 @@
 #include "tollbooth/checkpoint.h"
 #include "tollbooth/flow.h"
 
+/** TRY - pass a failure up, in both readers. */
+#define TRY(call)                                                              \
+    do {                                                                       \
+        tb_status try_status = (call);                                         \
+        if (try_status != TB_OK)                                               \
+            return try_status;                                                 \
+    } while (0)
+
 /** json_number - a number, or one of the strings "nan", "inf", "-inf". */
 tb_status json_number(tb_config *c, const char *key, double *out);
 /** json_text - a string, kept in the pool; absent or null gives `or_`. */

@@ -10,13 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRY(call)                                                              \
-    do {                                                                       \
-        tb_status try_status = (call);                                         \
-        if (try_status != TB_OK)                                               \
-            return try_status;                                                 \
-    } while (0)
-
 enum { POINTS = 2000 };
 
 /* --- list ----------------------------------------------------------------- */
@@ -517,7 +510,7 @@ static void curve_json(tb_json *j, const char *key, const report_curve *c)
 static void training_json(const run_item *r, tb_json *j)
 {
     const report_training *t = &r->training;
-    const run_layers *l = t->ending;
+    static const run_layers none = {0};
     if (!r->trained) {
         tb_json_null(j, "training");
         return;
@@ -533,15 +526,7 @@ static void training_json(const run_item *r, tb_json *j)
     curve_json(j, "val_curve", &t->val);
     curve_json(j, "grad_curve", &t->grad);
     curve_json(j, "update_curve", &t->update);
-    tb_json_array(j, "layers");
-    for (size_t i = 0; l && i < l->n; i++) {
-        tb_json_object(j, NULL);
-        tb_json_int(j, "layer", (int64_t)l->rows[i].layer);
-        tb_json_string(j, "weight", l->rows[i].weight);
-        tb_json_number(j, "grad_norm", l->rows[i].grad_norm);
-        tb_json_end(j);
-    }
-    tb_json_end(j);
+    layers_json(t->ending ? t->ending : &none, j);
     tb_verdicts_json(t->verdicts, t->nverdicts, j, "verdicts");
     tb_json_end(j);
 }

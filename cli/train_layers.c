@@ -36,15 +36,8 @@ const kept_layer *layers_largest(const run_layers *l)
     return most;
 }
 
-void ending_json(const tb_train_result *r, const run_layers *l, tb_json *j)
+void layers_json(const run_layers *l, tb_json *j)
 {
-    tb_json_string(j, "status", tb_train_status(r));
-    tb_json_int(j, "decided_at", (int64_t)tb_train_decided(r));
-    tb_json_number(j, "first_loss", r->first_loss);
-    tb_json_number(j, "uniform_loss", r->uniform_loss);
-    if (!l->n)
-        return;
-    tb_json_int(j, "layers_step", (int64_t)l->step);
     tb_json_array(j, "layers");
     for (size_t i = 0; i < l->n; i++) {
         tb_json_object(j, NULL);
@@ -54,4 +47,16 @@ void ending_json(const tb_train_result *r, const run_layers *l, tb_json *j)
         tb_json_end(j);
     }
     tb_json_end(j);
+}
+
+void ending_json(const tb_train_result *r, const run_layers *l, tb_json *j)
+{
+    tb_json_string(j, "status", tb_train_status(r));
+    tb_json_int(j, "decided_at", (int64_t)tb_train_decided(r));
+    tb_json_number(j, "first_loss", r->first_loss);
+    tb_json_number(j, "uniform_loss", r->uniform_loss);
+    if (!l->n)
+        return;
+    tb_json_int(j, "layers_step", (int64_t)l->step);
+    layers_json(l, j);
 }

@@ -29,6 +29,8 @@ void layers_free(run_layers *l);
 /** layers_largest - the row with the longest gradient; NULL if there is none.
  */
 const kept_layer *layers_largest(const run_layers *l);
+/** layers_json - the member "layers". */
+void layers_json(const run_layers *l, tb_json *j);
 /** ending_json - status, decided_at, first_loss, uniform_loss,
  * layers_step, layers. */
 void ending_json(const tb_train_result *r, const run_layers *l, tb_json *j);
