@@ -27,12 +27,18 @@ static const char *formula(walk *w, int node)
     return text;
 }
 
+/* A text of the block's own: the diagram outlives the block. */
+static const char *keep(walk *w, const char *text)
+{
+    return text ? tb_arena_strdup(w->a, text) : NULL;
+}
+
 static const char *factor_text(walk *w, const tb_node *n)
 {
     const tb_attr *c = &n->attr[TB_ATTR_AFFINE_SCALE];
     tb_buf b;
     if (c->shown)
-        return c->shown;
+        return keep(w, c->shown);
     if (!c->expr)
         return tb_arena_printf(w->a, "%g", c->value);
     tb_buf_init(&b, w->ctx);
@@ -120,7 +126,10 @@ static tb_status follow(walk *w, int node, tb_diagram_part *parts, size_t *n,
         int other;
         if (at->op == &tb_op_branch && at->region >= 0) {
             const tb_region *r = &w->g->regions[at->region];
-            parts[(*n)++] = (tb_diagram_part){TB_DIAGRAM_BOX, r->shown};
+            parts[(*n)++] =
+                (tb_diagram_part){TB_DIAGRAM_BOX, keep(w, r->shown)};
+            if (!parts[*n - 1].label)
+                return TB_ERR_MEMORY;
             node = r->in[0];
             continue;
         }
@@ -239,8 +248,8 @@ static int path_to(const walk *w, int from, int to, int *length, int *path)
 static tb_status closed_step(walk *w, int to)
 {
     const tb_node *n = &w->g->nodes[to];
-    const char *label =
-        n->region >= 0 ? w->g->regions[n->region].shown : formula(w, to);
+    const char *label = n->region >= 0 ? keep(w, w->g->regions[n->region].shown)
+                                       : formula(w, to);
     if (!label)
         return TB_ERR_MEMORY;
     if (w->count == ITEMS)

@@ -118,6 +118,27 @@ TB_TEST(settings)
              "no picture of bachnorm; did you mean batchnorm");
 }
 
+/* Under ASan: nothing that is drawn belongs to the block, which is gone. */
+TB_TEST(a_diagram_outlives_its_block)
+{
+    static const char *const sets[] = {
+        "depth=1&block=x = 0.5*x + sqrt(2)*F(norm(x))",
+        "depth=1&block=g = scalar(0.5); x = g*x + (1 - 1/N)*norm(F(x))",
+        "depth=1&block=n = norm(x); x = x + attn(n) + ffn(n)",
+        "depth=1&block=x = F(x)"};
+    tb_out *out;
+    TB_OKAY(T, tb_out_create(T->ctx, &out));
+    for (size_t i = 0; i < TB_LEN(sets); i++) {
+        tb_shot *s;
+        TB_OKAY(T, tb_shot_create(T->ctx, "workbench", sets[i], &s));
+        tb_out_reset(out);
+        TB_OKAY(T, tb_shot_svg(s, NULL, out));
+        TB_CHECK(T, well_formed(tb_out_str(out)));
+        tb_shot_destroy(s);
+    }
+    tb_out_destroy(out);
+}
+
 /* C070, C071 */
 TB_TEST(batchnorm_numbers)
 {
