@@ -12,7 +12,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from tb_cli import PROGRAM, ROOT, Skip, test  # noqa: E402
+from tb_cli import alone, PROGRAM, ROOT, Skip, test  # noqa: E402
 
 SHOT = "batchnorm"
 
@@ -106,3 +106,6 @@ def pictures_of_the_docs_are_the_programs(t):
     for name in sorted(os.listdir(images)):
         with open(os.path.join(images, name), "rb") as f:
             t.ok(content(t, name) == f.read(), name, "- tools/pictures.sh")
+
+
+alone(__name__)
