@@ -32,6 +32,7 @@ typedef struct layout {
     double slot[SHOT_LIST_MOST];  /* px that square i takes */
     double unit;                  /* px of a distance of 1 */
     double beam, squares;         /* y: of the beam, under the squares */
+    bool turns; /* numbers under the squares stand on two lines by turns */
 } layout;
 
 /* --- places --------------------------------------------------------------- */
@@ -72,24 +73,39 @@ static double text_room(double v)
     return tb_max2(26, tb_text_width(tb_show_number(v, text), 12, true) + 4);
 }
 
-/* The largest unit with which all squares and their mean fit in a row; px of
- * the tallest. */
+/* Px of all squares and their mean at this unit. Numbers on two lines by turns
+ * need little more than half the room. */
+static double fill_slots(layout *l)
+{
+    const balance *b = l->b;
+    double room = 60 + tb_max2(l->unit * b->sigma, text_room(b->var));
+    for (size_t i = 0; i < b->d; i++) {
+        double text = text_room(b->square[i]);
+        l->slot[i] = tb_max2(l->unit * tb_fabs(b->deviation[i]),
+                             l->turns ? tb_max2(26, 0.6 * text) : text);
+        room += l->slot[i] + 6;
+    }
+    return room;
+}
+
+/* The largest unit with which they fit in a row, on one line of numbers or, if
+ * those alone are too wide, on two; px of the tallest. */
 static double fit_squares(layout *l)
 {
     const balance *b = l->b;
-    double most = b->sigma, room = 0;
+    double most = b->sigma;
     for (size_t i = 0; i < b->d; i++)
         most = tb_max2(most, tb_fabs(b->deviation[i]));
-    for (l->unit = most > 0 ? TALLEST / most : 1;; l->unit *= 0.95) {
-        room = 60 + tb_max2(l->unit * b->sigma, text_room(b->var));
-        for (size_t i = 0; i < b->d; i++) {
-            l->slot[i] = tb_max2(l->unit * tb_fabs(b->deviation[i]),
-                                 text_room(b->square[i]));
-            room += l->slot[i] + 6;
+    for (int lines = 1; lines <= 2; lines++) {
+        l->turns = lines == 2;
+        for (l->unit = most > 0 ? TALLEST / most : 1;; l->unit *= 0.95) {
+            if (fill_slots(l) <= WIDE - 2 * MARGIN)
+                return l->unit * most;
+            if (l->unit * most < 4)
+                break;
         }
-        if (room <= WIDE - 2 * MARGIN || l->unit * most < 4)
-            return l->unit * most;
     }
+    return l->unit * most;
 }
 
 /* --- drawing -------------------------------------------------------------- */
@@ -162,7 +178,8 @@ static void beam(layout *l)
 
 /* A square of this side in the middle of its slot, name and area below. */
 static void square(layout *l, const char *id, double x, double slot,
-                   double side, double value, const char *name, bool mean)
+                   double side, double value, const char *name, bool mean,
+                   bool lower)
 {
     char text[TB_SHOW_CHARS];
     tb_show_number(value, text);
@@ -178,7 +195,7 @@ static void square(layout *l, const char *id, double x, double slot,
     tb_scene_rect(l->s, middle - side / 2, l->squares - side, side, side, &st);
     tb_scene_text(l->s, middle, l->squares + 16, name, &label);
     label.bold = true;
-    tb_scene_text(l->s, middle, l->squares + 32, text, &label);
+    tb_scene_text(l->s, middle, l->squares + (lower ? 48 : 32), text, &label);
 }
 
 static void squares(layout *l)
@@ -196,19 +213,21 @@ static void squares(layout *l)
         const char *name = tb_subscript(a, "x", i + 1);
         square(l, tb_arena_printf(a, "square-%zu", i + 1), x, l->slot[i],
                l->unit * tb_fabs(b->deviation[i]), b->square[i],
-               name ? name : "", false);
+               name ? name : "", false, l->turns && i % 2 == 1);
         x += l->slot[i] + 6;
     }
     head.anchor = TB_MIDDLE;
     head.size = 18;
     tb_scene_text(l->s, x + 22, l->squares - 8, "\xE2\x86\x92", &head);
     x += 46;
-    square(l, "mean-square", x, slot, side, b->var, "\xCF\x83\xC2\xB2", true);
+    square(l, "mean-square", x, slot, side, b->var, "\xCF\x83\xC2\xB2", true,
+           false);
     tb_style small = {.role = "label",
                       .fill = TB_TONE_TOLL,
                       .size = 12,
                       .anchor = x > WIDE / 2.0 ? TB_END : TB_START};
-    tb_scene_text(l->s, x > WIDE / 2.0 ? x + slot : x, l->squares + 50,
+    tb_scene_text(l->s, x > WIDE / 2.0 ? x + slot : x,
+                  l->squares + (l->turns ? 66 : 50),
                   tb_arena_printf(a, "side \xCF\x83 = %s",
                                   tb_show_number(b->sigma, text)),
                   &small);
@@ -225,7 +244,7 @@ static tb_status balance_scene(tb_ctx *ctx, const void *data, tb_scene **out)
     l.squares = l.beam + 104 + tb_max2(20, fit_squares(&l));
     beam(&l);
     squares(&l);
-    tb_scene_resize(l.s, WIDE, l.squares + 62);
+    tb_scene_resize(l.s, WIDE, l.squares + (l.turns ? 78 : 62));
     return tb_scene_done(l.s, out);
 }
 

@@ -243,20 +243,25 @@ const shot_face shot_flow = {"flow", flow_scene, flow_term, flow_html,
 
 static tb_status words_scene(tb_ctx *ctx, const void *data, tb_scene **out)
 {
-    enum { MARGIN = 14, ROW = 26, SIZE = 16 };
+    enum { MARGIN = 14, ROW = 26, SIZE = 16, WIDEST = 760 };
     const shot_words_of *w = data;
     tb_scene *s;
     TB_TRY(tb_scene_create(ctx, 100, 100, "formula", "formula", &s));
     double x = MARGIN, y = 24, right = 0;
     for (size_t i = 0; i < w->n; i++) {
         const shot_word *it = &w->words[i];
+        double wide = tb_text_width(it->text, SIZE, it->bold) + 5;
+        if (x > MARGIN && x + wide > WIDEST - MARGIN) {
+            x = MARGIN;
+            y += ROW;
+        }
         tb_scene_text(s, x, y, it->text,
                       &(tb_style){.role = it->role ? it->role : "label",
                                   .id = it->id,
                                   .fill = it->tone,
                                   .size = SIZE,
                                   .bold = it->bold});
-        x += tb_text_width(it->text, SIZE, it->bold) + 5;
+        x += wide;
         right = tb_max2(right, x);
         if (it->ends_line || i + 1 == w->n) {
             x = MARGIN;

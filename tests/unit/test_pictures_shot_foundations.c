@@ -85,12 +85,16 @@ TB_TEST(f4_squares)
     tb_shot_destroy(s);
     for (int d = 2; d <= 16; d += 2) {
         char set[96];
-        tb_format(set, sizeof set, "d=%d,x=[%g,%g,%g],unbiased=%d", d,
-                  6 * tb_test_normal(T), tb_test_normal(T),
-                  0.01 * tb_test_normal(T), d % 4 == 0);
+        /* one after the other: compilers differ in the order of arguments */
+        double a = 6 * tb_test_normal(T), b = tb_test_normal(T);
+        double c = 0.01 * tb_test_normal(T);
+        tb_format(set, sizeof set, "d=%d,x=[%g,%g,%g],unbiased=%d", d, a, b, c,
+                  d % 4 == 0);
         check_faces(T, "F4", set);
     }
     check_faces(T, "F4", "x=[3,3,3]");
+    check_faces(T, "F4", "d=16,x=[-1.9571984,0.2242933,0.0124508],unbiased=1");
+    check_faces(T, "F4", "d=16,x=[-19.571984,0.0002242933,19.124508]");
 }
 
 /* --- F5 ------------------------------------------------------------------- */
