@@ -98,11 +98,11 @@ static tb_status write_drawn(const tb_shot *s, const picture_options *o,
 {
     tb_scene *scene;
     tb_status status = tb_shot_scene(s, &scene);
-    if (status == TB_OK)
-        status = o->format == AS_PNG ? tb_scene_png(scene, &o->sheet, out)
-                                     : tb_scene_pdf(scene, &o->sheet, out);
-    if (status == TB_OK)
-        tb_scene_destroy(scene);
+    if (status != TB_OK)
+        return status;
+    status = o->format == AS_PNG ? tb_scene_png(scene, &o->sheet, out)
+                                 : tb_scene_pdf(scene, &o->sheet, out);
+    tb_scene_destroy(scene);
     return status;
 }
 
