@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Small tests with numbers of their own, and the engine's answers to them. */
-#include "pictures/diagram_of.h"
-#include "pictures/explain_parts.h"
 #include "pictures/shot_checklist.h"
+#include "pictures/shot_drawn.h"
 #include "tollbooth/eval.h"
 
 enum { LIST = 4, LISTS = 3 };
@@ -99,38 +98,19 @@ static tb_status ask_variance(tb_shot *s, quiz *q)
 }
 
 /* A drawing of either placement; which of them is asked of the graph. */
-static tb_status draw_placement(tb_shot *s, const tb_block *b, double *truth)
-{
-    tb_explained e;
-    const tb_settings set = TB_SETTINGS_UNSET;
-    tb_diagram *d = shot_alloc(s, 1, sizeof *d);
-    tb_status status = tb_explained_open(s->ctx, &e, b, &set);
-    if (status == TB_OK && !d)
-        status = TB_ERR_MEMORY;
-    if (status == TB_OK)
-        status = tb_diagram_of(s->ctx, &s->arena, e.kinds[0].g, NULL, d);
-    if (status == TB_OK) {
-        *truth = e.kinds[0].info.tolls ? 1 : 2;
-        d->title = "Name this placement";
-        shot_below(s, &shot_diagram, d);
-    }
-    tb_explained_close(&e);
-    return status;
-}
-
 static tb_status ask_placement(tb_shot *s, quiz *q)
 {
     static const char *const blocks[] = {"x = norm(x + F(x))",
                                          "x = x + F(norm(x))"};
     tb_rng r = tb_rng_make(shot_whole(s, "seed"), "placement");
-    tb_block *b;
-    TB_TRY(tb_block_load(s->ctx, blocks[tb_rng_below(r, 0, 2)], &b));
-    tb_status status = draw_placement(s, b, &q->truth[0]);
-    tb_block_destroy(s->ctx, b);
-    q->question = "Name it, 1: Post-LN, 2: Pre-LN.";
+    int tolls;
+    TB_TRY(
+        shot_draw(s, blocks[tb_rng_below(r, 0, 2)], "A block", false, &tolls));
+    q->question = "Name this placement, 1: Post-LN, 2: Pre-LN.";
     q->wanted = "[1] or [2]";
+    q->truth[0] = tolls ? 1 : 2;
     q->n = 1;
-    return status;
+    return TB_OK;
 }
 
 static tb_status ask_subscript(tb_shot *s, quiz *q)

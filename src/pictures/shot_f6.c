@@ -2,8 +2,7 @@
 /* F6: where the norm is parked. Beads on two roads are a picture of the
  * equation: they are read off its graph, and the equation that they spell has
  * the same graph again. Below, what the two indices mean. */
-#include "pictures/diagram_of.h"
-#include "pictures/explain_parts.h"
+#include "pictures/shot_drawn.h"
 #include "pictures/shot_f6.h"
 
 /** Where a norm may stand: before the fork, on the skip, on the branch before
@@ -153,7 +152,7 @@ static tb_status put_beads(tb_shot *s, const tb_block *b, const tb_diagram *d,
     unsigned slots;
     *text = NULL;
     if (e->nkinds > 1 || !read_beads(d, &slots)) {
-        shot_title(s, "Another block",
+        shot_title(s, "A block without beads",
                    "a block that is not one box, one plus "
                    "and norms");
         shot_say(s, "This block is more than one box, one plus and norms: it "
@@ -188,16 +187,11 @@ static tb_status put_beads(tb_shot *s, const tb_block *b, const tb_diagram *d,
 
 static tb_status draw(tb_shot *s, const tb_block *b, const char **text)
 {
-    tb_explained e;
     const tb_settings set = TB_SETTINGS_UNSET;
-    tb_diagram *d = shot_alloc(s, 1, sizeof *d);
-    tb_status status = tb_explained_open(s->ctx, &e, b, &set);
-    if (status == TB_OK && !d)
-        status = TB_ERR_MEMORY;
-    if (status == TB_OK)
-        status = tb_diagram_of(s->ctx, &s->arena, e.kinds[0].g, NULL, d);
-    if (status == TB_OK)
-        status = put_beads(s, b, d, &e, text);
+    tb_explained e;
+    tb_diagram *d;
+    TB_TRY(shot_explain(s, b, &set, false, &e, &d));
+    tb_status status = put_beads(s, b, d, &e, text);
     tb_explained_close(&e);
     TB_TRY(status);
     d->title = "The same equation as a diagram of its graph";
@@ -218,7 +212,7 @@ static tb_status build(tb_shot *s)
     tb_status status = draw(s, b, &beads);
     tb_block_destroy(s->ctx, b);
     TB_TRY(status);
-    if (!beads && strchr(text, ':'))
+    if (!beads && (strchr(text, ':') || !strchr(text, '=')))
         return TB_OK; /* sections: no single equation to run */
     return f6_dials(s, beads ? beads : text);
 }

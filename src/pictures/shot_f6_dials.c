@@ -13,42 +13,40 @@ typedef struct dials {
 
 /* --- numbers -------------------------------------------------------------- */
 
-/* The equation with the feed-forward network as its F, n times over. */
-static const char *stacked(tb_shot *s, const char *equation, size_t n)
+/* The equation of one floor, with the feed-forward network as its F. */
+static const char *one_floor(tb_shot *s, const char *equation)
 {
     tb_buf b;
     tb_buf_init(&b, s->ctx);
-    for (size_t i = 0; i < n; i++) {
-        for (const char *p = equation; *p; p++) {
-            bool call = *p == 'F' && p[1] == '(' &&
-                        (p == equation || strchr(" =+-*(", p[-1]));
-            if (call)
-                tb_buf_puts(&b, "ffn");
-            else
-                tb_buf_putc(&b, *p);
-        }
-        tb_buf_putc(&b, '\n');
+    for (const char *p = equation; *p; p++) {
+        bool call = *p == 'F' && p[1] == '(' &&
+                    (p == equation || strchr(" =+-*(", p[-1]));
+        if (call)
+            tb_buf_puts(&b, "ffn");
+        else
+            tb_buf_putc(&b, *p);
     }
-    tb_buf_puts(&b, "x");
+    tb_buf_puts(&b, "\nx");
     const char *text = b.failed ? NULL : shot_text(s, "%s", tb_buf_str(&b));
     tb_buf_clear(&b);
     return text;
 }
 
+/* Each floor takes what the one below it gave, and has weights of its own. */
 static tb_status fill(tb_shot *s, const char *equation, dials *p)
 {
     static const double start[F6_DIALS] = {2, -1, 0.5, 3, -2, 1};
-    const tb_eval_value x = {"x", 1, {F6_DIALS}, start};
+    const char *text = one_floor(s, equation);
+    if (!text)
+        return TB_ERR_MEMORY;
     memcpy(p->x[0], start, sizeof start);
     for (size_t i = 1; i < ROWS; i++) {
-        const char *text = stacked(s, equation, i);
+        const tb_eval_value x = {"x", 1, {F6_DIALS}, p->x[i - 1]};
         tb_eval e = {.text = text,
                      .sets = &x,
                      .nsets = 1,
-                     .seed = shot_whole(s, "seed")};
+                     .seed = shot_whole(s, "seed") + i - 1};
         tb_eval_result *r;
-        if (!text)
-            return TB_ERR_MEMORY;
         TB_TRY(tb_eval_run(s->ctx, &e, &r));
         memcpy(p->x[i], r->y.data, sizeof p->x[i]);
         tb_eval_free(s->ctx, r);
@@ -84,7 +82,7 @@ static void cell(tb_scene *s, const dials *p, size_t i, size_t j)
 }
 
 /* [ shaped, open toward the numbers. */
-static void brackets(tb_scene *s, const dials *p)
+static void brackets(tb_scene *s)
 {
     tb_style line = {.role = "axis", .stroke = TB_TONE_INK, .line = 2};
     tb_style text = {.role = "label", .size = 13, .bold = true};
@@ -109,12 +107,11 @@ static void brackets(tb_scene *s, const dials *p)
                      .anchor = TB_END};
     for (size_t i = 0; i < ROWS; i++)
         tb_scene_text(s, LEFT - 8, y_of(i) + 22,
-                      tb_arena_printf(&s->arena, "x%zu", i), &name);
+                      tb_subscript(&s->arena, "x", i), &name);
     name.anchor = TB_MIDDLE;
     for (size_t j = 1; j <= F6_DIALS; j++)
         tb_scene_text(s, LEFT + ((double)j - 0.5) * CELL_W, TOP - 8,
-                      tb_arena_printf(&s->arena, "%zu", j), &name);
-    (void)p;
+                      tb_arena_printf(&s->arena, "j = %zu", j), &name);
 }
 
 static tb_status scene(tb_ctx *ctx, const void *data, tb_scene **out)
@@ -132,9 +129,9 @@ static tb_status scene(tb_ctx *ctx, const void *data, tb_scene **out)
             cell(s, p, i, j);
         tb_scene_end(s);
     }
-    brackets(s, p);
+    brackets(s);
     tb_scene_text(s, LEFT, 44,
-                  tb_arena_printf(&s->arena, "x%zu, dial %zu: %s", p->i, p->j,
+                  tb_arena_printf(&s->arena, "i = %zu, j = %zu: %s", p->i, p->j,
                                   tb_show_number(p->x[p->i][p->j - 1], text)),
                   &(tb_style){.role = "label", .size = 14, .fill = TB_TONE_IN});
     tb_scene_resize(s, 740, TOP + ROWS * CELL_H + 50);

@@ -83,3 +83,24 @@ TB_TEST(other_equations)
     TB_FAILS(T, tb_shot_create(T->ctx, "F6", "equation=x = nrm(x)", &s),
              TB_ERR_PARSE, "norm");
 }
+
+/* A declaration stands on every floor, and floors differ in their weights. */
+TB_TEST(floors_are_climbed_one_by_one)
+{
+    static const char *const sets[] = {
+        "equation=a = scalar(0); x = x + a*F(x)&i=4",
+        "equation=x = x + F(norm(x))/sqrt(2*N)&i=0", "equation=deepnorm",
+        "equation=rezero"};
+    for (size_t i = 0; i < TB_LEN(sets); i++)
+        check_faces(T, "F6", sets[i]);
+    tb_shot *s = make_shot(T, "F6", sets[0]);
+    TB_CHECK(T, number_of(T, s, "x_ij") == 0.5); /* as at floor 0 */
+    tb_shot_destroy(s);
+    tb_shot *one = make_shot(T, "F6", "order=none,i=1,seed=7");
+    tb_shot *two = make_shot(T, "F6", "order=none,i=2,seed=7");
+    double first = number_of(T, one, "x_ij") - 0.5;
+    double second = number_of(T, two, "x_ij") - number_of(T, one, "x_ij");
+    TB_CHECK(T, first != 0 && second != 0 && first != second);
+    tb_shot_destroy(one);
+    tb_shot_destroy(two);
+}
