@@ -233,6 +233,17 @@ class Sections:
                 f'"{escape(self.figure(name).data["title"])}">'
                 f'<use href="#{name}-p0"/></svg>')
 
+    def retell(self, _):
+        """The text of the shot RETELL, its words in blanks that the script
+        makes fields of."""
+        told = self.program.json("picture", "RETELL")["panels"][0]
+        words = [(b["answers"][0], "|".join(b["answers"]))
+                 for b in told["blanks"]]
+        return "".join("<p>" + re.sub(
+            r"\{(\d)\}", lambda m: '<span class="blank" data-word="{1}">{0}'
+            "</span>".format(*words[int(m[1]) - 1]), escape(p)) + "</p>\n"
+            for p in told["paragraphs"])
+
     def link(self, card):
         if card["shot"] not in self.program.shots:
             return ""

@@ -158,8 +158,8 @@ const card_row tb_card_rows[] = {
                             "it could go; Pre-LN without warm-up came as far "
                             "as Post-LN with it, about 34 BLEU on IWSLT14 "
                             "De-En, where Post-LN without it stopped at 8.45.",
-              .shot = "S7",
-              .settings = "card=c"}},
+              .shot = "N7",
+              .settings = ""}},
     /* --- inline ---------------------------------------------------------- */
     {.card = {.id = "inline-subscript-j",
               .deck = "inline",

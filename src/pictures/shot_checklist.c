@@ -3,22 +3,6 @@
  * small tests for those that can be tested. */
 #include "pictures/shot_checklist.h"
 
-static tb_status fill(tb_shot *s, checklist *p, size_t *n)
-{
-    *n = 0;
-    for (size_t i = 0; i < tb_card_count(); i++) {
-        const tb_card *c = tb_card_at(i);
-        if (!tb_streq(c->deck, "checklist"))
-            continue;
-        if (*n < CHECKLIST) {
-            p->card[*n] = c;
-            TB_TRY(tb_card_prove(s->ctx, i, &p->proof[*n]));
-        }
-        ++*n;
-    }
-    return TB_OK;
-}
-
 /* How many numbers the guess has right; none if it has another length. */
 static bool right(const quiz *q, const shot_value *guess)
 {
@@ -61,36 +45,29 @@ static tb_status test(tb_shot *s, size_t k)
 
 static tb_status build(tb_shot *s)
 {
-    checklist *p = shot_alloc(s, 1, sizeof *p);
+    shot_cards *p = shot_alloc(s, 1, sizeof *p);
     const shot_value *done = shot_get(s, "done");
-    size_t n, ticked = 0, proved = 0, held = 0;
+    size_t ticked = 0;
     if (!p)
         return TB_ERR_MEMORY;
-    TB_TRY(fill(s, p, &n));
-    p->reveal = shot_on(s, "reveal");
+    *p = (shot_cards){.boxes = true, .reveal = shot_on(s, "reveal")};
+    TB_TRY(shot_cards_read(s, "checklist", p));
     for (size_t i = 0; i < done->n; i++)
         if (done->data[i] > 0)
             p->ticked[(size_t)done->data[i] - 1] = true;
-    for (size_t i = 0; i < CHECKLIST; i++) {
+    for (size_t i = 0; i < CHECKLIST; i++)
         ticked += p->ticked[i];
-        proved += p->proof[i].n > 0;
-        held += p->proof[i].n > 0 && p->proof[i].ok;
-    }
     shot_title(s, "Equipment checklist",
                shot_text(s,
-                         "Eight statements, %zu of them with numbers that "
-                         "the engine computes.",
-                         proved));
+                         "%zu statements, each with a number that the "
+                         "engine computes; %zu ticked.",
+                         p->n, ticked));
     if (shot_whole(s, "test"))
         TB_TRY(test(s, shot_whole(s, "test")));
-    shot_below(s, &checklist_face, p);
-    shot_tell(s, "items", "items", (double)n);
+    shot_below(s, &shot_cards_face, p);
     shot_tell(s, "ticked", "ticked", (double)ticked);
     shot_say(s, "Ticked: {ticked} of {items}.");
-    shot_check_that(s, n == CHECKLIST, "%zu items", n);
-    shot_check_that(s, held == proved && proved > 0,
-                    "%zu of %zu numbers are what the answers say", held,
-                    proved);
+    shot_check_that(s, p->n == CHECKLIST, "%zu items", p->n);
     return TB_OK;
 }
 

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the pictures room: the equipment checklist, and its small tests. */
+/* Inside the pictures room: cards as drawn, the equipment checklist and its
+ * small tests. */
 #ifndef TB_PICTURES_SHOT_CHECKLIST_H
 #define TB_PICTURES_SHOT_CHECKLIST_H
 
 #include "pictures/shot_panels.h"
 #include "tollbooth/cards.h"
 
-enum { CHECKLIST = 8 };
+enum { CHECKLIST = 8, CARDS_MOST = 10 };
 
-typedef struct checklist {
-    const tb_card *card[CHECKLIST];
-    tb_proof proof[CHECKLIST];
-    bool ticked[CHECKLIST], reveal;
-} checklist;
+/** The cards of one deck, with what the engine says to each. */
+typedef struct shot_cards {
+    size_t n;
+    const tb_card *card[CARDS_MOST];
+    tb_proof proof[CARDS_MOST];
+    bool boxes; /* to tick; else numbers, and the command of the picture */
+    bool ticked[CARDS_MOST], reveal;
+} shot_cards;
 
-extern const shot_face checklist_face;
+extern const shot_face shot_cards_face;
+
+/** shot_cards_read - all cards of the deck, and a check of their numbers. */
+tb_status shot_cards_read(tb_shot *s, const char *deck, shot_cards *out);
 
 enum { QUIZ_NUMBERS = 2 };
 

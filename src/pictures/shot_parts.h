@@ -121,6 +121,8 @@ tb_status shot_read(tb_shot *s, const char *settings);
     X(s6)                                                                      \
     X(s7)                                                                      \
     X(sum)                                                                     \
+    X(retell)                                                                  \
+    X(recall)                                                                  \
     X(f6)                                                                      \
     X(f_map)                                                                   \
     X(checklist)                                                               \

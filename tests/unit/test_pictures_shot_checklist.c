@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* F-MAP and CHECK: the arrows that are drawn, ticks, and tests whose answers
- * are computed here a second time. */
+/* F-MAP, CHECK, RECALL and RETELL: the arrows that are drawn, ticks, and tests
+ * whose answers are computed here a second time. */
 #include "test_pictures_shot_help.h"
 
 #include "pictures/shot_checklist.h"
@@ -50,7 +50,7 @@ TB_TEST(what_can_be_read_next)
 TB_TEST(eight_items)
 {
     tb_shot *s = make_shot(T, "CHECK", "done=[2,8]");
-    const checklist *p = panel_of(T, s, "checklist");
+    const shot_cards *p = panel_of(T, s, "checklist");
     size_t at = 0;
     for (size_t i = 0; i < tb_card_count(); i++)
         if (tb_streq(tb_card_at(i)->deck, "checklist"))
@@ -128,5 +128,59 @@ TB_TEST(every_test_is_drawn)
         tb_format(set, sizeof set, "test=%zu,reveal=%zu,guess=[1],seed=4", k,
                   k % 2);
         check_faces(T, "CHECK", set);
+    }
+}
+
+/* The cards of each deck, in their order, and one of them alone. */
+TB_TEST(recall_is_the_cards)
+{
+    static const size_t sizes[TB_DECKS] = {6, 10, 8};
+    for (size_t deck = 0, at = 0; deck < TB_DECKS; at += sizes[deck++]) {
+        char set[60];
+        tb_format(set, sizeof set, "deck=%s,reveal=1", tb_deck_names[deck]);
+        tb_shot *s = make_shot(T, "RECALL", set);
+        const shot_cards *p = panel_of(T, s, "checklist");
+        TB_CHECK(T, p->n == sizes[deck]);
+        for (size_t i = 0; i < p->n; i++)
+            TB_CHECK(T, p->card[i] == tb_card_at(at + i) && p->proof[i].ok);
+        tb_shot_destroy(s);
+        check_faces(T, "RECALL", set);
+        tb_format(set, sizeof set, "deck=%s,card=%zu", tb_deck_names[deck],
+                  sizes[deck]);
+        s = make_shot(T, "RECALL", set);
+        p = panel_of(T, s, "checklist");
+        TB_CHECK(T,
+                 p->n == 1 && p->card[0] == tb_card_at(at + sizes[deck] - 1));
+        tb_shot_destroy(s);
+        check_faces(T, "RECALL", set);
+    }
+    tb_shot *s;
+    TB_FAILS(T, tb_shot_create(T->ctx, "RECALL", "card=7", &s), TB_ERR_INPUT,
+             "card: got 7, wanted a whole number from 0 to 6");
+}
+
+/* Nothing is told before it is asked for; words are marked as the page does. */
+TB_TEST(retelling)
+{
+    static const struct {
+        const char *set;
+        double right;
+    } known[] = {{"", 0},
+                 {"first=ADD&second=identity&third=Layer Norm&uncover=1", 3},
+                 {"first=plus&second= one &third=norms&uncover=1", 1},
+                 {"first=a word that is far too long for the place it has&"
+                  "second=\"<&third=\xE2\x88\x82&uncover=1",
+                  0}};
+    for (size_t i = 0; i < TB_LEN(known); i++) {
+        tb_out *out;
+        tb_shot *s = make_shot(T, "RETELL", known[i].set);
+        TB_CHECK(T, number_of(T, s, "right") == known[i].right);
+        TB_OKAY(T, tb_out_create(T->ctx, &out));
+        TB_OKAY(T, tb_shot_term(s, NULL, out));
+        TB_CHECK(T, (strstr(tb_out_str(out), "[\xE2\x80\xA6]") != NULL) ==
+                        (i == 0));
+        tb_out_destroy(out);
+        tb_shot_destroy(s);
+        check_faces(T, "RETELL", known[i].set);
     }
 }

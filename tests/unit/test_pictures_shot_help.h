@@ -70,7 +70,16 @@ static UNUSED const tb_item *item_called(tb_test *T, const tb_scene *s,
     return NULL;
 }
 
-/* Figure rules and terminal widths of a shot under other settings. */
+static UNUSED size_t question_marks(const char *s)
+{
+    size_t n = 0;
+    for (; *s; s++)
+        n += *s == '?';
+    return n;
+}
+
+/* Figure rules and terminal widths of a shot under other settings. In ASCII a
+ * question mark is a question's, not a character that has no stand-in. */
 static UNUSED void check_faces(tb_test *T, const char *name, const char *set)
 {
     tb_scene *scene;
@@ -88,13 +97,15 @@ static UNUSED void check_faces(tb_test *T, const char *name, const char *set)
                         scene->items[i].style.size >= 12);
     tb_scene_destroy(scene);
     static const int widths[] = {40, 80, 200};
-    for (size_t w = 0; w < TB_LEN(widths); w++)
+    for (size_t w = 0, asked = 0; w < TB_LEN(widths); w++)
         for (int ascii = 0; ascii < 2; ascii++) {
             tb_terminal term = {.width = widths[w], .ascii = ascii};
             tb_out_reset(out);
             TB_OKAY(T, tb_shot_term(s, &term, out));
             check_terminal(T, tb_out_str(out), (size_t)widths[w], ascii);
-            TB_CHECK(T, !ascii || !strchr(tb_out_str(out), '?'));
+            if (!ascii)
+                asked = question_marks(tb_out_str(out));
+            TB_CHECK(T, question_marks(tb_out_str(out)) == asked);
         }
     tb_out_destroy(out);
     tb_shot_destroy(s);
