@@ -141,6 +141,11 @@ tb_status tb_plan_jacobian(tb_ctx *ctx, const tb_run *r,
 tb_status tb_plan_tangent(tb_ctx *ctx, const tb_run *r, const void *const *tin,
                           const void *const *tparams, void *const *tout);
 
+/** tb_plan_tangent_piece - the same from boundary lo up to hi of a single
+ * stream, parameters held. */
+tb_status tb_plan_tangent_piece(tb_ctx *ctx, const tb_run *r, int lo, int hi,
+                                const void *tin, void *tout);
+
 /** tb_plan_update - after the forward, and the backward if there was one, of
  * a training step: moves the running statistics (tb_op.update). `buffers` are
  * the run's params, writable; only those that an op calls its state are

@@ -206,20 +206,47 @@ static void give_tangent(const tan_pass *a, int node)
     }
 }
 
+static tb_status start_tangent(tb_ctx *ctx, tan_pass *a)
+{
+    const tb_plan *p = a->r->plan;
+    if (!(p->passes & TB_PASS_TAN))
+        return TB_FAIL(ctx, TB_ERR_ARG, "%s: planned without tangents",
+                       p->name);
+    a->t = (const void **)(void *)((char *)a->r->work + p->table_at);
+    return TB_OK;
+}
+
 tb_status tb_plan_tangent(tb_ctx *ctx, const tb_run *r, const void *const *tin,
                           const void *const *tparams, void *const *tout)
 {
     const tb_plan *p = r->plan;
-    if (!(p->passes & TB_PASS_TAN))
-        return TB_FAIL(ctx, TB_ERR_ARG, "%s: planned without tangents",
-                       p->name);
     tan_pass a = {.r = r, .tin = tin, .tparams = tparams, .tout = tout};
-    a.t = (const void **)(void *)((char *)r->work + p->table_at);
+    TB_TRY(start_tangent(ctx, &a));
     for (int n = 0; n < p->graph->nnodes; n++) {
         a.t[n] =
             tb_plan_leaf(p, n) ? leaf_tangent(&a, n) : node_tangent(ctx, &a, n);
         give_tangent(&a, n);
     }
+    return TB_OK;
+}
+
+tb_status tb_plan_tangent_piece(tb_ctx *ctx, const tb_run *r, int lo, int hi,
+                                const void *tin, void *tout)
+{
+    const tb_graph *g = r->plan->graph;
+    int from = g->boundaries[lo].node, to = g->boundaries[hi].node;
+    size_t bytes = r->plan->steps[to].bytes;
+    tan_pass a = {.r = r};
+    TB_TRY(start_tangent(ctx, &a));
+    for (int n = 0; n < from; n++)
+        a.t[n] = NULL;
+    a.t[from] = tin;
+    for (int n = from + 1; n <= to; n++)
+        a.t[n] = tb_plan_leaf(r->plan, n) ? NULL : node_tangent(ctx, &a, n);
+    if (a.t[to])
+        memcpy(tout, a.t[to], bytes);
+    else
+        memset(tout, 0, bytes);
     return TB_OK;
 }
 

@@ -256,6 +256,35 @@ TB_TEST(cut_without_a_lane_is_zero)
     rig_free(&r);
 }
 
+/* <g, J t> = <J'g, t> from boundary to boundary, and the pieces one after
+ * another are the whole. */
+TB_TEST(tangents_go_piece_by_piece)
+{
+    void (*const make[])(hand *) = {hand_pre, hand_post, hand_gated,
+                                    hand_attention};
+    for (size_t m = 0; m < TB_LEN(make); m++) {
+        hand h;
+        rig r;
+        double t[N], up[N], g[N];
+        if (!ready(&r, T, &h, make[m], TB_PASS_BWD | TB_PASS_TAN))
+            return;
+        const tb_kern *k = tb_kern_get(T->ctx, TB_F64);
+        memcpy(t, r.tin[0], sizeof(t));
+        for (int i = 1; i < r.g->nboundaries; i++) {
+            TB_OKAY(T, rig_backward(&r, i, i - 1, false, r.gout[0], g, false));
+            TB_OKAY(T, tb_plan_tangent_piece(T->ctx, &r.run, i - 1, i, t, up));
+            TB_NEAR(T, k->dot(N, g, t), k->dot(N, r.gout[0], up), 1e-12);
+            memcpy(t, up, sizeof(t));
+        }
+        const void *const tin[] = {r.tin[0], NULL};
+        TB_OKAY(T, tb_plan_tangent(T->ctx, &r.run, tin, NULL, r.tout));
+        TB_SAME(T, t, r.tout[0], sizeof(t));
+        TB_OKAY(T, tb_plan_tangent_piece(T->ctx, &r.run, 1, 1, t, up));
+        TB_SAME(T, t, up, sizeof(t)); /* an empty piece */
+        rig_free(&r);
+    }
+}
+
 TB_TEST(impossible_pieces_are_refused)
 {
     hand h;
@@ -272,6 +301,8 @@ TB_TEST(impossible_pieces_are_refused)
     TB_FAILS(T,
              tb_plan_tangent(T->ctx, &r.run, (const void *const *)r.tin, NULL,
                              r.tout),
+             TB_ERR_ARG, "planned without tangents");
+    TB_FAILS(T, tb_plan_tangent_piece(T->ctx, &r.run, 0, 1, r.tin[0], g),
              TB_ERR_ARG, "planned without tangents");
     rig_free(&r);
 }
