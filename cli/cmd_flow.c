@@ -30,7 +30,7 @@ typedef struct flow_options {
     opt_many thresholds;
     tb_threshold limits[64];
     const char *text, *svg, *report, *command;
-    bool json, exact, ascii, check, table;
+    bool json, exact, ascii, check, table, audit;
     int attention, mask, cotangent, dtype; /* mask -1: by the stack */
     size_t tokens;
 } flow_options;
@@ -452,6 +452,8 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv)
          "loss|random|coherent", 0},
         {"spectrum", OPT_FLAG, &o.spec.spectrum, NULL,
          "singular values of the whole stack (B*T*d up to 512)", 0, 0},
+        {"audit", OPT_FLAG, &o.audit, NULL,
+         "every sublayer's Jacobian, for --json; --report always has it", 0, 0},
         {"what-if", OPT_FLAG, &o.spec.what_if, NULL,
          "the same in changed blocks, for --report and --json", 0, 0},
         {"dtype", OPT_CHOICE, &o.dtype, NULL, "number type (default f32)",
@@ -486,6 +488,7 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv)
     s->causal = o.mask < 0 ? -1 : o.mask == 0;
     o.spec.cotangent = (tb_cotangent)o.cotangent;
     o.spec.dtype = o.dtype == 1 ? TB_F64 : TB_F32;
+    o.spec.audit = o.audit || o.report ? &tb_flow_audit : NULL;
     tb_ctx_exact(ctx, o.exact);
     if (code == 0)
         code = measure_all(ctx, &o, argc, argv);

@@ -99,6 +99,41 @@ static tb_status texts(pool *p, tb_config *c, const field *f, size_t n,
 
 /* --- parts ---------------------------------------------------------------- */
 
+static tb_status read_spectrum(pool *p, tb_config *c, tb_spectrum *to)
+{
+    static const field real[] = {{"rms", offsetof(tb_spectrum, rms)},
+                                 {"max", offsetof(tb_spectrum, max)},
+                                 {"median", offsetof(tb_spectrum, median)}};
+    tb_config *s, *values, *one;
+    TRY(tb_config_object(c, "spectrum", &s));
+    TRY(numbers(s, real, COUNT(real), to));
+    TRY(tb_config_array(s, "values", &values));
+    to->n = tb_config_length(values);
+    to->values = pool_get(p, to->n, sizeof *to->values);
+    for (size_t i = 0; to->values && i < to->n; i++) {
+        TRY(tb_config_item(values, i, &one));
+        TRY(json_number(one, NULL, &to->values[i]));
+    }
+    return pool_status(p);
+}
+
+/* What flow --audit measures. */
+static tb_status read_audit(pool *p, tb_config *c, tb_flow_row *r)
+{
+    static const field real[] = {ROW(identity_share), ROW(identity_share_error),
+                                 ROW(jacobian_rms),   ROW(jacobian_rms_error),
+                                 ROW(jacobian_off),   ROW(sigma_max)};
+    r->audited = tb_config_what(c, real[0].key) != TB_CONFIG_ABSENT;
+    if (!r->audited)
+        return TB_OK;
+    TRY(numbers(c, real, COUNT(real), r));
+    if (tb_config_what(c, "spectrum") != TB_CONFIG_OBJECT)
+        return TB_OK;
+    tb_spectrum *s = pool_get(p, 1, sizeof *s);
+    r->spectrum = s;
+    return s ? read_spectrum(p, c, s) : TB_ERR_MEMORY;
+}
+
 static tb_status read_row(pool *p, tb_config *c, tb_flow_row *r)
 {
     static const field real[] = {
@@ -123,7 +158,7 @@ static tb_status read_row(pool *p, tb_config *c, tb_flow_row *r)
         TRY(json_number(one, NULL, &r->top_x[i]));
     }
     r->name = r->name ? r->name : "";
-    return TB_OK;
+    return read_audit(p, c, r);
 }
 
 static tb_status read_norm(pool *p, tb_config *c, tb_flow_norm *n)
@@ -180,27 +215,6 @@ static tb_status read_change(pool *p, tb_config *c, tb_flow_change *x)
         {"loss", offsetof(tb_flow_change, loss)}};
     TRY(json_text(p, c, "change", "", &x->change));
     return numbers(c, real, COUNT(real), x);
-}
-
-static tb_status read_spectrum(pool *p, tb_config *c, tb_flow *f)
-{
-    static const field real[] = {{"rms", offsetof(tb_spectrum, rms)},
-                                 {"max", offsetof(tb_spectrum, max)},
-                                 {"median", offsetof(tb_spectrum, median)}};
-    tb_config *s, *values, *one;
-    if (tb_config_what(c, "spectrum") != TB_CONFIG_OBJECT)
-        return TB_OK;
-    TRY(tb_config_object(c, "spectrum", &s));
-    TRY(numbers(s, real, COUNT(real), &f->spectrum));
-    TRY(tb_config_array(s, "values", &values));
-    f->spectrum.n = tb_config_length(values);
-    f->spectrum.values = pool_get(p, f->spectrum.n, sizeof *f->spectrum.values);
-    for (size_t i = 0; f->spectrum.values && i < f->spectrum.n; i++) {
-        TRY(tb_config_item(values, i, &one));
-        TRY(json_number(one, NULL, &f->spectrum.values[i]));
-    }
-    f->has_spectrum = true;
-    return pool_status(p);
 }
 
 /* --- lists ---------------------------------------------------------------- */
@@ -278,7 +292,9 @@ tb_status flow_read(pool *p, tb_config *run, tb_flow **out)
     TRY(read_weights(p, run, "weights", &f->weights, &f->nweights));
     f->has_spread = f->nweights && f->weights[0].start;
     TRY(read_verdicts(p, run, "verdicts", &f->verdicts, &f->nverdicts));
-    TRY(read_spectrum(p, run, f));
+    f->has_spectrum = tb_config_what(run, "spectrum") == TB_CONFIG_OBJECT;
+    if (f->has_spectrum)
+        TRY(read_spectrum(p, run, &f->spectrum));
     if (tb_config_what(run, "what_if") != TB_CONFIG_ABSENT)
         TRY(read_changes(p, run, "what_if", &f->changes, &f->nchanges));
     if (f->nrows == 0)

@@ -25,6 +25,11 @@ typedef struct tb_threshold {
     double value;
 } tb_threshold;
 
+/** What takes longer: the Jacobian of every sublayer. It is asked for by
+ * address, so that a program which never asks does not carry it. */
+typedef struct tb_flow_auditor tb_flow_auditor;
+extern const tb_flow_auditor tb_flow_audit;
+
 typedef struct tb_flow_spec {
     tb_settings settings; /* context is the number of tokens T */
     size_t batch;         /* 0: 1 */
@@ -34,11 +39,18 @@ typedef struct tb_flow_spec {
     bool weights;  /* mean and std of every weight too */
     bool spectrum; /* singular values of d x_K / d x_0 (B*T*d <= 512) */
     bool what_if;  /* the same in changed blocks */
+    const tb_flow_auditor *audit; /* NULL, or &tb_flow_audit */
     /* batch*(T+1) token ids of a real text, row by row; NULL: random ones */
     const int32_t *ids;
     const tb_threshold *thresholds;
     size_t nthresholds;
 } tb_flow_spec;
+
+typedef struct tb_spectrum {
+    size_t n;
+    double rms, max, median;
+    double *values; /* [n], falling */
+} tb_spectrum;
 
 /** One sublayer output x_k; k = 0 is the stem's. Gains are lengths relative
  * to the gradient at the top of the row's stack, over all tokens. The sublayer
@@ -71,6 +83,13 @@ typedef struct tb_flow_row {
     size_t top_channel;
     double std_first; /* std_x of the first token of each row alone */
     double angle;     /* between x_(k-1) and x_k, mean over tokens, over pi */
+    bool audited;     /* of J = d x_k / d x_(k-1), n = its elements: */
+    double identity_share, identity_share_error; /* tr(J)/n and its standard
+                         error; 0: by all rows of J, no probes */
+    double jacobian_rms, jacobian_rms_error;     /* |J|_F / sqrt(n) */
+    double jacobian_off;                         /* |J - I|_F / sqrt(n) */
+    double sigma_max;            /* a lower bound, where probes were used */
+    const tb_spectrum *spectrum; /* all singular values of J, or NULL */
 } tb_flow_row;
 
 /** One norm, wherever it stands. k is that of the row it belongs to; norms
@@ -108,12 +127,6 @@ typedef struct tb_verdict {
     const char *source;
     const char *where; /* "k 3, attn of block 2", or "" */
 } tb_verdict;
-
-typedef struct tb_spectrum {
-    size_t n;
-    double rms, max, median;
-    double *values; /* [n], falling */
-} tb_spectrum;
 
 /** A changed block with the same seed or the same weights, not trained again,
  * in the stack with the head. */

@@ -5,8 +5,6 @@
  * sublayer only. */
 #include "flow/walk.h"
 
-enum { FLOW_STREAMS = 32, FLOW_INPUTS = FLOW_STREAMS + 8 };
-
 static double ratio(double a, double b)
 {
     return b > 0 ? a / b : 0;
@@ -72,6 +70,12 @@ static bool between(const tb_graph *g, int lo, int hi, int i)
     return after && (hi == g->nboundaries - 1 || i <= g->boundaries[hi].node);
 }
 
+tb_status tb_walk_audit(tb_walk *w, const tb_run *run, size_t p, int lo, int hi,
+                        tb_flow_row *row)
+{
+    return w->auditor ? w->auditor->row(w, run, p, lo, hi, row) : TB_OK;
+}
+
 tb_status tb_walk_tolls(tb_walk *w, const tb_run *run, size_t p, int lo, int hi,
                         tb_flow_row *row)
 {
@@ -114,8 +118,7 @@ tb_status tb_walk_values(tb_walk *w, const tb_run *run, size_t p, int lo,
 /* --- the walk ----------------------------------------------------------------
  */
 
-/* The piece of each stream, in the order graphs list them. */
-static void pieces(const tb_walk *w, void *vector, void **out)
+void tb_walk_pieces(const tb_walk *w, void *vector, void **out)
 {
     size_t bytes = w->nx * tb_dtype_size(w->m->dtype);
     for (size_t i = 0; i < w->nstreams; i++)
@@ -128,9 +131,9 @@ static tb_status pull_lane(tb_walk *w, const tb_run *run, int s, void *g,
                            void *out)
 {
     bool one = w->nstreams == 1;
-    void *from[FLOW_STREAMS], *gin[FLOW_INPUTS] = {NULL};
-    pieces(w, g, from);
-    pieces(w, out, gin);
+    void *from[TB_WALK_STREAMS], *gin[TB_WALK_INPUTS] = {NULL};
+    tb_walk_pieces(w, g, from);
+    tb_walk_pieces(w, out, gin);
     tb_bwd b = {.hi = one ? s : -1,
                 .lo = one ? s - 1 : -1,
                 .cut = true,
@@ -171,10 +174,10 @@ static tb_status pull_total(tb_walk *w, const tb_run *run, size_t p)
 {
     const tb_graph *g = tb_model_graph(w->m, p);
     int memory = w->memory ? input_called(g, "memory") : -1;
-    void *from[FLOW_STREAMS], *gin[FLOW_INPUTS] = {NULL};
-    bool adds[FLOW_INPUTS] = {false};
-    pieces(w, w->total, from);
-    pieces(w, w->next, gin);
+    void *from[TB_WALK_STREAMS], *gin[TB_WALK_INPUTS] = {NULL};
+    bool adds[TB_WALK_INPUTS] = {false};
+    tb_walk_pieces(w, w->total, from);
+    tb_walk_pieces(w, w->next, gin);
     if (memory >= 0) {
         gin[memory] = w->memory;
         adds[memory] = true;
@@ -208,7 +211,7 @@ static tb_status step_down(tb_walk *w, const tb_run *run, size_t p, int s)
     row->role = w->stack->role;
     row->k = w->k_now--;
     row->layer = tb_model_layer(w->m, p);
-    return TB_OK;
+    return tb_walk_audit(w, run, p, s - 1, s, row);
 }
 
 static const char *kept_name(tb_flow_box *box, const char *name)
@@ -255,12 +258,12 @@ static tb_status stem_row(tb_walk *w)
                          .local_lane = 1};
     size_t stem = w->layers.first - 1;
     tb_run run;
-    void *from[FLOW_STREAMS], *gin[1] = {NULL};
+    void *from[TB_WALK_STREAMS], *gin[1] = {NULL};
     tb_walk_gains(w, w->total, row);
     row->std_x =
         tb_flow_spread(w->ctx, w->k, w->nx, tb_model_stream(w->m, stem)).std;
     TB_TRY(tb_walk_stream(w, NULL, tb_model_stream(w->m, stem), row));
-    pieces(w, w->total, from);
+    tb_walk_pieces(w, w->total, from);
     tb_bwd b = {
         .hi = -1, .lo = -1, .gout = (const void *const *)from, .gin = gin};
     if (!tb_walk_want_weights(w, stem, &b))
@@ -300,11 +303,11 @@ static tb_status loss_cotangent(tb_walk *w, const tb_run *run)
     size_t tail = tb_model_tail(w->m);
     const tb_graph *g = tb_model_graph(w->m, tail);
     const void *gout[2] = {NULL, NULL};
-    void *gin[FLOW_STREAMS + 1] = {NULL}; /* the streams, then the targets */
+    void *gin[TB_WALK_STREAMS + 1] = {NULL}; /* the streams, then the targets */
     for (int i = 0; i < g->noutputs; i++)
         if (tb_streq(g->outputs[i].name, "loss"))
             gout[i] = w->m->dtype == TB_F64 ? (const void *)&one64 : &one32;
-    pieces(w, w->total, gin);
+    tb_walk_pieces(w, w->total, gin);
     tb_bwd b = {.hi = -1, .lo = -1, .gout = gout, .gin = gin};
     tb_walk_want_weights(w, tail, &b);
     TB_TRY(tb_plan_backward(w->ctx, run, &b));
@@ -340,11 +343,11 @@ static tb_status start_at_top(tb_walk *w, const tb_flow_spec *spec)
 static tb_status start_at_memory(tb_walk *w, size_t part)
 {
     const void *gout[] = {w->memory};
-    void *gin[FLOW_INPUTS] = {NULL};
+    void *gin[TB_WALK_INPUTS] = {NULL};
     tb_run run;
     TB_TRY(tb_model_run(w->m, part, w->batch, &run));
     TB_TRY(tb_walk_final(w, &run, part));
-    pieces(w, w->total, gin);
+    tb_walk_pieces(w, w->total, gin);
     tb_bwd b = {.hi = -1, .lo = -1, .gout = gout, .gin = gin};
     tb_walk_want_weights(w, part, &b);
     TB_TRY(tb_plan_backward(w->ctx, &run, &b));
@@ -571,10 +574,10 @@ static tb_status check_streams(const tb_model *m, const tb_flow_spec *spec,
         size_t here = (size_t)tb_model_graph(m, stem)->noutputs;
         *most = here > *most ? here : *most;
     }
-    if (*most > FLOW_STREAMS)
+    if (*most > TB_WALK_STREAMS)
         return TB_FAIL(m->ctx, TB_ERR_ARG,
                        "flow: got a block of %zu streams, wanted at most %d",
-                       *most, (int)FLOW_STREAMS);
+                       *most, (int)TB_WALK_STREAMS);
     if (spec->spectrum && *most > 1)
         return TB_FAIL(m->ctx, TB_ERR_ARG,
                        "spectrum: got a block of %zu streams, wanted one",
@@ -593,6 +596,7 @@ static tb_status measure(tb_model *m, const tb_flow_spec *spec,
                  .f = &box->flow,
                  .box = box,
                  .batch = &batch,
+                 .auditor = spec->audit,
                  .k = tb_kern_get(ctx, m->dtype),
                  .nx = B * m->sizes.s.context * m->sizes.s.width};
     TB_TRY(check_streams(m, spec, &most));
@@ -606,11 +610,15 @@ static tb_status measure(tb_model *m, const tb_flow_spec *spec,
     box->flow.block = block_label(box, m->block);
     if (!box->flow.block)
         return TB_ERR_MEMORY;
-    TB_TRY(tb_model_bind(m, B, m->sizes.s.context, TB_PASS_BWD | TB_PASS_KEEP));
+    TB_TRY(tb_model_bind(m, B, m->sizes.s.context,
+                         TB_PASS_BWD | TB_PASS_KEEP |
+                             (spec->audit ? TB_PASS_TAN : 0u)));
     TB_TRY(make_batch(m, spec, scratch, &batch));
     TB_TRY(make_rows(box, m));
     TB_TRY(tb_walk_make_norms(&w, box));
     TB_TRY(make_vectors(&w, box, spec, scratch));
+    if (w.auditor)
+        TB_TRY(w.auditor->make(&w, spec->seed, scratch));
     TB_TRY(run_walk(&w, box, spec, scratch, nonfinite));
     if (spec->spectrum)
         TB_TRY(tb_flow_spectrum(m, &batch, box));

@@ -8,6 +8,29 @@ const char *tb_level_name(tb_level l)
     return names[l];
 }
 
+static void spectrum_json(const tb_spectrum *s, tb_json *j)
+{
+    tb_json_object(j, "spectrum");
+    tb_json_number(j, "rms", s->rms);
+    tb_json_number(j, "max", s->max);
+    tb_json_number(j, "median", s->median);
+    tb_json_tensor(j, "values", TB_F64, s->values, 1, &s->n);
+    tb_json_end(j);
+}
+
+/* What an audit measures beside the rest. */
+static void audit_json(const tb_flow_row *r, tb_json *j)
+{
+    tb_json_number(j, "identity_share", r->identity_share);
+    tb_json_number(j, "identity_share_error", r->identity_share_error);
+    tb_json_number(j, "jacobian_rms", r->jacobian_rms);
+    tb_json_number(j, "jacobian_rms_error", r->jacobian_rms_error);
+    tb_json_number(j, "jacobian_off", r->jacobian_off);
+    tb_json_number(j, "sigma_max", r->sigma_max);
+    if (r->spectrum)
+        spectrum_json(r->spectrum, j);
+}
+
 static void row_json(const tb_flow_row *r, tb_json *j)
 {
     tb_json_object(j, NULL);
@@ -38,6 +61,8 @@ static void row_json(const tb_flow_row *r, tb_json *j)
     tb_json_int(j, "top_channel", (int64_t)r->top_channel);
     tb_json_number(j, "std_first", r->std_first);
     tb_json_number(j, "angle", r->angle);
+    if (r->audited)
+        audit_json(r, j);
     tb_json_end(j);
 }
 
@@ -83,21 +108,6 @@ static void weights_json(const tb_flow *f, tb_json *j)
         }
         tb_json_end(j);
     }
-    tb_json_end(j);
-}
-
-static void spectrum_json(const tb_flow *f, tb_json *j)
-{
-    const tb_spectrum *s = &f->spectrum;
-    if (!f->has_spectrum) {
-        tb_json_null(j, "spectrum");
-        return;
-    }
-    tb_json_object(j, "spectrum");
-    tb_json_number(j, "rms", s->rms);
-    tb_json_number(j, "max", s->max);
-    tb_json_number(j, "median", s->median);
-    tb_json_tensor(j, "values", TB_F64, s->values, 1, &s->n);
     tb_json_end(j);
 }
 
@@ -175,7 +185,10 @@ void tb_flow_json(const tb_flow *f, tb_json *j, const char *key)
         final_json(&f->stacks[0], j, "encoder_final");
     norms_json(f, j);
     weights_json(f, j);
-    spectrum_json(f, j);
+    if (f->has_spectrum)
+        spectrum_json(&f->spectrum, j);
+    else
+        tb_json_null(j, "spectrum");
     tb_verdicts_json(f->verdicts, f->nverdicts, j, "verdicts");
     changes_json(f, j);
     tb_json_end(j);

@@ -20,12 +20,16 @@ tb_status tb_flow_of_model(tb_model *m, const tb_flow_spec *spec,
 
 /** tb_flow_put - element i of a vector of dtype t. */
 void tb_flow_put(tb_dtype t, void *x, size_t i, double v);
+double tb_flow_get(tb_dtype t, const void *x, size_t i);
 
 /** tb_flow_spectrum - singular values of d x_K / d x_0 of the bound model
  * after a forward, into box; for at most TB_SPECTRUM_MAX elements of x. */
 enum { TB_SPECTRUM_MAX = 512 };
 tb_status tb_flow_spectrum(tb_model *m, const tb_batch *batch,
                            tb_flow_box *box);
+
+/** tb_flow_summarise - rms, max and median of values that are there. */
+void tb_flow_summarise(tb_spectrum *s);
 
 /** tb_singular_values - of n x n numbers, which are used up; largest first. */
 void tb_singular_values(tb_ctx *ctx, double *rows, size_t n, double *values);

@@ -12,7 +12,7 @@ void tb_flow_put(tb_dtype t, void *x, size_t i, double v)
         ((float *)x)[i] = (float)v;
 }
 
-static double get(tb_dtype t, const void *x, size_t i)
+double tb_flow_get(tb_dtype t, const void *x, size_t i)
 {
     return t == TB_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
 }
@@ -50,15 +50,17 @@ static tb_status jacobian_rows(tb_model *m, const tb_batch *batch, size_t n,
         tb_flow_put(m->dtype, a, i, 1);
         TB_TRY(pull_through(m, batch, &a, &b));
         for (size_t j = 0; j < n; j++)
-            rows[i * n + j] = get(m->dtype, a, j);
+            rows[i * n + j] = tb_flow_get(m->dtype, a, j);
     }
     return TB_OK;
 }
 
-/* Turn rows p and q so that they become orthogonal; true if they were not. */
-static bool rotate(const tb_kern *k, double *p, double *q, size_t n)
+/* Turn rows p and q, whose squares are *a and *b, so that they become
+ * orthogonal; true if they were not. */
+static bool rotate(const tb_kern *k, double *p, double *q, size_t n,
+                   double *square_p, double *square_q)
 {
-    double a = k->dot(n, p, p), b = k->dot(n, q, q), c = k->dot(n, p, q);
+    double a = *square_p, b = *square_q, c = k->dot(n, p, q);
     if (c * c <= 1e-30 * a * b || c == 0)
         return false;
     double zeta = (b - a) / (2 * c);
@@ -70,17 +72,25 @@ static bool rotate(const tb_kern *k, double *p, double *q, size_t n)
         p[i] = cs * x - sn * q[i];
         q[i] = sn * x + cs * q[i];
     }
+    *square_p = a - t * c;
+    *square_q = b + t * c;
     return true;
 }
 
-static void orthogonalise(const tb_kern *k, double *rows, size_t n)
+/* The squares are followed, and taken anew at every sweep. */
+static void orthogonalise(const tb_kern *k, double *rows, size_t n,
+                          double *squares)
 {
     enum { SWEEPS = 30 };
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
         bool turned = false;
+        for (size_t p = 0; p < n; p++)
+            squares[p] = k->dot(n, rows + p * n, rows + p * n);
         for (size_t p = 0; p + 1 < n; p++)
             for (size_t q = p + 1; q < n; q++)
-                turned = rotate(k, rows + p * n, rows + q * n, n) || turned;
+                turned = rotate(k, rows + p * n, rows + q * n, n, &squares[p],
+                                &squares[q]) ||
+                         turned;
         if (!turned)
             return;
     }
@@ -96,7 +106,7 @@ static void sort_falling(double *v, size_t n)
         }
 }
 
-static void summarise(tb_spectrum *s)
+void tb_flow_summarise(tb_spectrum *s)
 {
     double sum = 0;
     for (size_t i = 0; i < s->n; i++)
@@ -109,7 +119,7 @@ static void summarise(tb_spectrum *s)
 void tb_singular_values(tb_ctx *ctx, double *rows, size_t n, double *values)
 {
     const tb_kern *k = tb_kern_get(ctx, TB_F64);
-    orthogonalise(k, rows, n);
+    orthogonalise(k, rows, n, values);
     for (size_t i = 0; i < n; i++)
         values[i] = k->norm2(n, rows + i * n);
     sort_falling(values, n);
@@ -128,7 +138,7 @@ tb_status tb_flow_spectrum(tb_model *m, const tb_batch *batch, tb_flow_box *box)
         status = jacobian_rows(m, batch, s->n, &scratch, rows);
     if (status == TB_OK) {
         tb_singular_values(m->ctx, rows, s->n, s->values);
-        summarise(s);
+        tb_flow_summarise(s);
         box->flow.has_spectrum = true;
     }
     tb_arena_clear(&scratch);

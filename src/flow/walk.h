@@ -58,6 +58,10 @@ double tb_flow_beside(const tb_ctx *ctx, const tb_kern *k, size_t n,
 
 /** Gradients of weights on the way down (weights.c). */
 typedef struct tb_flow_weights tb_flow_weights;
+/** Room for what an audit measures (audit_jacobian.c). */
+typedef struct tb_audit tb_audit;
+
+enum { TB_WALK_STREAMS = 32, TB_WALK_INPUTS = TB_WALK_STREAMS + 8 };
 
 /** State of one measurement. Vectors are [streams, B, T, d] in the model's
  * dtype; with several streams the walk goes down a whole block at a time,
@@ -78,7 +82,9 @@ typedef struct tb_walk {
     void **between; /* the true gradient at boundaries inside a block, */
     int *seen;      /* and their nodes */
     void *memory;   /* gradient of the encoder's output so far, or NULL */
-    tb_flow_weights *weights; /* NULL: not of the loss */
+    tb_flow_weights *weights;       /* NULL: not of the loss */
+    const tb_flow_auditor *auditor; /* NULL: not asked for */
+    tb_audit *audit;
     tb_flow_box *box;
     size_t norms_left; /* rows of f->norms that are not filled yet */
     double top;        /* |g_K| */
@@ -89,6 +95,10 @@ typedef struct tb_walk {
 
 /** tb_walk_has_lists - does any stack of the model carry lists? */
 bool tb_walk_has_lists(const tb_model *m);
+
+/** tb_walk_pieces - that of each stream in a vector (NULL: none), in the order
+ * graphs list them. */
+void tb_walk_pieces(const tb_walk *w, void *vector, void **out);
 
 /** tb_walk_lengths - of vectors of this walk. */
 tb_lengths tb_walk_lengths(const tb_walk *w, const void *part,
@@ -144,6 +154,19 @@ bool tb_walk_want_weights(tb_walk *w, size_t p, tb_bwd *b);
 void tb_walk_measure_weights(tb_walk *w, size_t p);
 /** tb_walk_weights_nonfinite - numbers in gradients measured so far. */
 size_t tb_walk_weights_nonfinite(const tb_walk *w);
+
+/** What the walk calls where an audit is asked for. */
+struct tb_flow_auditor {
+    /* makes w->audit, for vectors of w->n elements at most */
+    tb_status (*make)(tb_walk *w, uint64_t seed, tb_arena *a);
+    /* the row that goes from boundary lo to hi of part p */
+    tb_status (*row)(tb_walk *w, const tb_run *run, size_t p, int lo, int hi,
+                     tb_flow_row *row);
+};
+
+/** tb_walk_audit - a row, where that is asked for. */
+tb_status tb_walk_audit(tb_walk *w, const tb_run *run, size_t p, int lo, int hi,
+                        tb_flow_row *row);
 
 /** The walk of a model with lists; everything of it lives in an arena. */
 typedef struct tb_history tb_history;
