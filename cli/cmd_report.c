@@ -134,6 +134,7 @@ static tb_status add_folder(work *w, const char *dir)
                          .seed = w->o->seed,
                          .spectrum = w->o->spectrum,
                          .what_if = true,
+                         .audit = &tb_flow_audit,
                          .thresholds = w->o->limits,
                          .nthresholds = w->o->nlimits};
     s = measure(w, lm, recorded, &spec, &tokens);

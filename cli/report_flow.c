@@ -350,7 +350,8 @@ static void parameters(report_sink *s, pool *p, const stack_view *v)
     sink_heat(s, &h, NULL);
 }
 
-/* --- plot 6 --------------------------------------------------------------- */
+/* --- plot 6, of the whole stack
+ * --------------------------------------------------------------- */
 
 static void spectrum(report_sink *s, pool *p, const tb_flow *f)
 {
@@ -437,6 +438,8 @@ static const tb_column table_columns[] = {{"k", TB_RIGHT, 0, false},
                                           {"angle", TB_RIGHT, 4, false},
                                           {"std x", TB_RIGHT, 1, false},
                                           {"max |x|", TB_RIGHT, 5, false},
+                                          {"tr(J)/d", TB_RIGHT, 2, false},
+                                          {"sigma max", TB_RIGHT, 2, false},
                                           {"RMS gradient", TB_RIGHT, 3, false}};
 enum { TABLE_COLUMNS = sizeof table_columns / sizeof table_columns[0] };
 
@@ -463,7 +466,9 @@ static void table_row(pool *p, const tb_flow *f, const tb_flow_row *r,
     c[16] = or_blank(p, r->layer > 0, r->angle);
     c[17] = pool_number(p, r->std_x);
     c[18] = pool_number(p, r->top_x[0]);
-    c[19] = or_blank(p, true, rms);
+    c[19] = or_blank(p, r->audited, r->identity_share);
+    c[20] = or_blank(p, r->audited, r->sigma_max);
+    c[21] = or_blank(p, true, rms);
 }
 
 static void sublayers(report_sink *s, pool *p, const tb_flow *f, size_t which)
@@ -596,6 +601,8 @@ void report_flow_parts(report_sink *s, pool *p, const report_flow *f,
         else
             sink_paragraph(s, "Not measured: gradients of weights are those "
                               "of the loss, and another signal was sent.");
+        sink_subheading(s, pool_text(p, "Jacobians%s", v.title));
+        report_jacobians(s, p, flow, v.stack, v.title);
     }
     if (flow->nweights)
         outside(s, p, flow);

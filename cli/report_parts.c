@@ -285,6 +285,10 @@ static const char *const flow_method[] = {
     "|F|/|x|: length of what the branches add over that of the stream before; "
     "angle: arccos of the cosine between the stream before and after, mean "
     "over tokens, over pi.",
+    "tr(J)/d, sigma max: of J = d x_k / d x_(k-1) over all tokens, the trace "
+    "over its size (1: the stream passes as it is) and the largest singular "
+    "value; by all rows of J up to 512 of them, else by 8 random probes and at "
+    "most 24 Golub-Kahan steps, which give a lower bound.",
     "A verdict's limit is printed beside it; limits without a source are ours. "
     "--threshold CODE=v sets another."};
 

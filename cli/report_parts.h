@@ -74,6 +74,9 @@ tb_report_verdict *report_found(pool *p, const report *r, size_t *n,
 /** report_flow_parts - the plots and the table of flow number `which`. */
 void report_flow_parts(report_sink *s, pool *p, const report_flow *f,
                        size_t which);
+/** report_jacobians - plot 6 of a stack. */
+void report_jacobians(report_sink *s, pool *p, const tb_flow *f,
+                      const tb_flow_stack *stack, const char *title);
 /** report_judge - verdicts DIVERGED and UPDATE of a training: `where` says
  * where it diverged; `far` is how many times a usual update one may be, larger
  * or smaller; 0: 10. */

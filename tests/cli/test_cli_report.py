@@ -104,11 +104,11 @@ def report_of_flow(t):
     words = [h[1] for h in page.headings]
     order = ["Gradient flow", "Verdicts", "Runs", "Lane and total",
              "post-ln, 3 blocks", "Gradient", "Tolls", "Stream", "Shares",
-             "Parameters", "Sublayers", "pre-ln, 3 blocks",
+             "Parameters", "Jacobians", "Sublayers", "pre-ln, 3 blocks",
              "Equations and Jacobians", "Method"]
     at = [words.index(w) for w in order]
     t.eq(at, sorted(at), words)
-    for role, n in (("grad-hw", 4), ("band", 2), ("jac", 4)):
+    for role, n in (("grad-hw", 4), ("band", 2), ("jac", 20)):
         t.eq(text.count('data-role="%s"' % role), n, role)
     # a row of the table for every sublayer, and a verdict leads to one
     for k in range(7):
@@ -124,6 +124,13 @@ def report_says_what_it_has_not(t):
     check_page(t, text)
     t.has(text, "Not measured: gradients of weights", "NOSKIP", 'href="#r1-k1"')
     t.ok("Spectrum" not in text)
+    t.has(text, "Singular values of chosen floors", "k 3, attn of block 2")
+    t.run("flow", "pre-ln", "--depth", "1", "--tokens", "33", "--width", "16",
+          "--heads", "2", "--report", "r.html", rc=0)
+    text = read(t, "r.html")
+    t.has(text, "The Jacobian of each sublayer", "make 528 numbers of x",
+          "standard error of tr(J)/d")
+    t.ok("chosen floors" not in text)
     t.run("flow", "pre-ln", "--depth", "1", "--spectrum", "--report", "r.html",
           *SMALL, rc=0)
     t.has(read(t, "r.html"), "Singular values of the whole stack")
@@ -207,7 +214,7 @@ def report_of_a_folder(t):
     t.eq([p[0] for p in run["training"]["loss_curve"]], list(range(1, 13)))
     t.eq([p[0] for p in run["training"]["val_curve"]], [6, 12])
     # the flow is that of `flow` on the same text
-    flow = t.run("flow", "run", "--text", "book.txt", "--what-if",
+    flow = t.run("flow", "run", "--text", "book.txt", "--what-if", "--audit",
                  "--json").json()["runs"][0]
     t.eq(run["flow"], flow)
     os.remove(t.path("book.txt"))
@@ -221,7 +228,7 @@ def report_of_a_folder(t):
 def report_of_files(t):
     """What flow, compare and train printed; a flow has the same bytes again."""
     flow = t.run("flow", "post-ln", "pre-ln", "--depth", "1,2", "--spectrum",
-                 "--weights", "--what-if", "--width", "8", "--heads", "2", "--tokens", "8",
+                 "--weights", "--what-if", "--audit", "--width", "8", "--heads", "2", "--tokens", "8",
                  "--json", rc=0)
     t.write("flow.json", flow.out)
     two = t.run("flow", "pre-ln", "--stack", "encoder-decoder", "--depth", "1",
