@@ -99,8 +99,12 @@ tb_status shot_norm_run(tb_shot *s, shot_norm_of *n)
     TB_TRY(shot_norm_jacobian(s, n, n->z, n->eps, j));
     memcpy(rows, j, square * sizeof *rows);
     tb_singular_values(s->ctx, rows, d, singular);
-    for (size_t i = 0; i < d; i++) /* what is left of 0 after rounding */
-        if (singular[i] < 1e-15 * (double)d * singular[0])
+    /* what is left of 0 after rounding; more where z is far from its mean */
+    double far = 0;
+    for (size_t i = 0; i < d; i++)
+        far = tb_max2(far, tb_fabs(n->z[i]) / n->s);
+    for (size_t i = 0; i < d; i++)
+        if (singular[i] < 1e-15 * (double)d * (1 + far) * singular[0])
             singular[i] = 0;
     n->slid = slid;
     n->hat = hat;

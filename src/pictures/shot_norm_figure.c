@@ -12,7 +12,7 @@ enum {
     STRIPS = SHOT_NORM_STEPS, /* list, slid, squeezed, after gain and bias */
     WIDE = 396,               /* of the strips */
     LABEL = 28,
-    NUMBER = 52,
+    NUMBER = 62,
     HEAD = 24,
     GAP = 14,
     RIGHT = 322, /* of the grid */
@@ -26,14 +26,18 @@ typedef struct layout {
     tb_axis axis;
     double row;
     bool numbers;
+    double times[STRIPS]; /* a strip is drawn so much larger than the axis */
 } layout;
 
 /* --- strips --------------------------------------------------------------- */
 
-/* Rounding leaves 1e-17 where a mean is 0. */
-static double clean(double v)
+/* Rounding leaves 1e-17 where a mean is 0, more where z is far from it. */
+static double clean(const shot_norm_of *n, double v)
 {
-    return tb_fabs(v) < 1e-14 ? 0 : v;
+    double most = 1;
+    for (size_t i = 0; i < n->d; i++)
+        most = tb_max2(most, tb_fabs(n->z[i]));
+    return tb_fabs(v) < 1e-14 * most ? 0 : v;
 }
 
 /* Which list a strip shows, and from which step on. */
@@ -62,9 +66,9 @@ static const char *head_of(const shot_norm_of *n, size_t k)
     return n->centred ? centred[k] : rms[k];
 }
 
-static double px(const layout *l, double v)
+static double px(const layout *l, size_t k, double v)
 {
-    return tb_axis_px(&l->axis, v);
+    return tb_axis_px(&l->axis, v * l->times[k]);
 }
 
 /* Band and line of the strip's own mean and spread. */
@@ -86,12 +90,12 @@ static void spread(layout *l, size_t k, double top, double high)
                      .dash = TB_DASHED};
     tb_style text = {
         .role = "label", .fill = TB_TONE_TOLL, .size = 12, .anchor = TB_END};
-    tb_scene_rect(l->s, px(l, mean - std), top,
-                  px(l, mean + std) - px(l, mean - std), high, &band);
-    tb_scene_line(l->s, px(l, mean), top, px(l, mean), top + high, &line);
+    tb_scene_rect(l->s, px(l, k, mean - std), top,
+                  px(l, k, mean + std) - px(l, k, mean - std), high, &band);
+    tb_scene_line(l->s, px(l, k, mean), top, px(l, k, mean), top + high, &line);
     tb_scene_text(l->s, MARGIN + WIDE, top - 8,
                   tb_arena_printf(arena, "mean %s, spread %s",
-                                  tb_show_number(clean(mean), a),
+                                  tb_show_number(clean(l->n, mean), a),
                                   tb_show_number(std, b)),
                   &text);
 }
@@ -101,10 +105,10 @@ static void bar(layout *l, size_t k, size_t i, double y)
     static const tb_tone tones[STRIPS] = {TB_TONE_IN, TB_TONE_TOLL,
                                           TB_TONE_LANE, TB_TONE_LANE};
     char text[TB_SHOW_CHARS];
-    double v = list_of(l->n, k)[i], x0 = px(l, 0), x1 = px(l, v);
+    double v = list_of(l->n, k)[i], x0 = px(l, k, 0), x1 = px(l, k, v);
     tb_arena *a = &l->s->arena;
     const char *name = tb_subscript(a, "z", i + 1);
-    tb_show_number(v, text);
+    tb_show_number(k ? clean(l->n, v) : v, text);
     tb_style st = {.role = "bar",
                    .id = tb_arena_printf(a, "bar-%zu-%zu", k + 1, i + 1),
                    .title =
@@ -120,6 +124,22 @@ static void bar(layout *l, size_t k, size_t i, double y)
     label.anchor = TB_END;
     label.fill = TB_TONE_INK;
     tb_scene_text(l->s, MARGIN + WIDE, y + l->row / 2 + 4, text, &label);
+}
+
+/* At the far end of the axis, which a strip that is drawn larger does not
+ * reach. */
+static void times(layout *l, size_t k, double top)
+{
+    bool right = l->axis.hi >= -l->axis.lo;
+    tb_style st = {.role = "label",
+                   .fill = TB_TONE_MUTED,
+                   .size = 12,
+                   .anchor = right ? TB_END : TB_START};
+    if (l->times[k] > 1)
+        tb_scene_text(
+            l->s, right ? l->axis.p_hi : l->axis.p_lo, top + 14,
+            tb_arena_printf(&l->s->arena, "drawn \xC3\x97%g", l->times[k]),
+            &st);
 }
 
 static void strip(layout *l, size_t k, double y)
@@ -144,25 +164,45 @@ static void strip(layout *l, size_t k, double y)
     spread(l, k, top, high);
     for (size_t i = 0; i < l->n->d; i++)
         bar(l, k, i, top + l->row * (double)i);
-    tb_scene_line(l->s, px(l, 0), top, px(l, 0), top + high, &zero);
+    tb_scene_line(l->s, px(l, k, 0), top, px(l, k, 0), top + high, &zero);
+    times(l, k, top);
 }
 
+/* Least and largest of a strip's bars and band, and zero. */
+static void extent(const layout *l, size_t k, double *lo, double *hi)
+{
+    const double *v = list_of(l->n, k);
+    double mean = shot_mean(v, l->n->d), std = shot_std(v, l->n->d);
+    *lo = clean(l->n, tb_min2(0, mean - std));
+    *hi = clean(l->n, tb_max2(0, mean + std));
+    for (size_t i = 0; i < l->n->d; i++) {
+        *lo = tb_min2(*lo, clean(l->n, v[i]));
+        *hi = tb_max2(*hi, clean(l->n, v[i]));
+    }
+}
+
+/* One axis for all, with room on either side of 0 that is used; a strip that
+ * would vanish on it is drawn larger by a power of ten, and says so. */
 static void fit_axis(layout *l)
 {
-    double lo = 0, hi = 0;
+    double lo[STRIPS], hi[STRIPS], least = 0, most = 0;
     for (size_t k = 0; k < STRIPS; k++) {
-        const double *v = list_of(l->n, k);
-        double mean = shot_mean(v, l->n->d), std = shot_std(v, l->n->d);
-        lo = tb_min2(lo, mean - std);
-        hi = tb_max2(hi, mean + std);
-        for (size_t i = 0; i < l->n->d; i++) {
-            lo = tb_min2(lo, v[i]);
-            hi = tb_max2(hi, v[i]);
-        }
+        extent(l, k, &lo[k], &hi[k]);
+        least = tb_min2(least, lo[k]);
+        most = tb_max2(most, hi[k]);
     }
-    tb_axis_fit(&l->axis, false, lo, hi > lo ? hi : lo + 1, false);
+    least = least < 0 ? tb_min2(least, -most / 5) : 0;
+    most = most > 0 ? tb_max2(most, -least / 5) : least < 0 ? 0 : 1;
+    tb_axis_fit(&l->axis, false, least, most, false);
     l->axis.p_lo = MARGIN + LABEL + 4;
     l->axis.p_hi = MARGIN + WIDE - NUMBER - 4;
+    for (size_t k = 0; k < STRIPS; k++) {
+        double by = 1, wide = hi[k] - lo[k];
+        while (wide > 0 && wide * by < (most - least) / 20 &&
+               hi[k] * by * 10 <= most && lo[k] * by * 10 >= least)
+            by *= 10;
+        l->times[k] = by;
+    }
 }
 
 static double ticks(layout *l, double y)
@@ -204,9 +244,28 @@ static tb_heat heat_of(const shot_norm_of *n)
                      .outline_diagonal = true};
 }
 
+/* Cells have two decimals: a small J is shown times a power of ten. */
+static void enlarge(layout *l, tb_heat *heat)
+{
+    size_t count = l->n->d * l->n->d;
+    double most = 0, by = 1;
+    double *v = tb_arena_alloc(&l->s->arena, count * sizeof *v);
+    for (size_t i = 0; i < count; i++)
+        most = tb_max2(most, tb_fabs(heat->values[i]));
+    while (most > 1e-300 && most * by < 0.095)
+        by *= 10;
+    if (by == 1 || !v)
+        return;
+    for (size_t i = 0; i < count; i++)
+        v[i] = heat->values[i] * by;
+    heat->values = v;
+    heat->title = tb_arena_printf(&l->s->arena, "%g times %s", by, heat->title);
+}
+
 static double grid(layout *l, double x, double y)
 {
     tb_heat heat = heat_of(l->n);
+    enlarge(l, &heat);
     tb_heat_view v;
     tb_style bold = {.role = "label", .size = 14, .bold = true};
     double w, h;
@@ -266,7 +325,7 @@ static shot_columns columns_of(const shot_norm_of *n)
 
 /* "mean: 5, then 0, then 0" */
 static void line_of(tb_arena *a, const char *name, const shot_columns *c,
-                    double (*of)(const double *, size_t),
+                    const shot_norm_of *n, double (*of)(const double *, size_t),
                     const tb_terminal *term, tb_buf *b)
 {
     const char *line = tb_arena_printf(a, "%s:", name);
@@ -274,7 +333,7 @@ static void line_of(tb_arena *a, const char *name, const shot_columns *c,
         char text[TB_SHOW_CHARS];
         double v = of(c->lists[k], c->d);
         line = tb_arena_printf(a, "%s%s %s", line, k ? ", then" : "",
-                               tb_show_number(clean(v), text));
+                               tb_show_number(clean(n, v), text));
     }
     if (line)
         tb_term_wrap(b, term, 2, line);
@@ -293,8 +352,8 @@ static tb_status norm_term(tb_ctx *ctx, const void *data,
     tb_buf_putc(&out->buf, '\n');
     tb_arena a;
     tb_arena_init(&a, ctx);
-    line_of(&a, "mean", &c, shot_mean, term, &out->buf);
-    line_of(&a, "spread", &c, shot_std, term, &out->buf);
+    line_of(&a, "mean", &c, p->norm, shot_mean, term, &out->buf);
+    line_of(&a, "spread", &c, p->norm, shot_std, term, &out->buf);
     tb_arena_clear(&a);
     tb_buf_putc(&out->buf, '\n');
     TB_TRY(tb_heat_term(ctx, &heat, term, out));

@@ -192,7 +192,7 @@ static void formula(tb_shot *s, const shot_norm_of *n, size_t step)
         return;
     size_t k = 0;
     for (size_t line = 0; line < 2; line++) {
-        const char *mu = line ? number_text(s, n->mu) : MU;
+        const char *mu = line ? number_text(s, tb_fabs(n->mu)) : MU;
         const char *var = line         ? number_text(s, n->var)
                           : n->centred ? SIGMA
                                        : "mean z\xC2\xB2";
@@ -207,7 +207,9 @@ static void formula(tb_shot *s, const shot_norm_of *n, size_t step)
                              .bold = step == SCALE,
                              .id = line ? NULL : "term-gain"};
         w[k++] = (shot_word){
-            .text = n->centred ? shot_text(s, "(z " MINUS " %s)", mu) : "z",
+            .text = n->centred ? shot_text(s, "(z %s %s)",
+                                           line && n->mu < 0 ? "+" : MINUS, mu)
+                               : "z",
             .tone = TB_TONE_IN,
             .bold = step == SUBTRACT,
             .id = line ? NULL : "term-mean"};

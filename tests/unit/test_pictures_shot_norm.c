@@ -123,6 +123,41 @@ TB_TEST(bars_are_the_squeezed_numbers)
     tb_shot_destroy(s);
 }
 
+/* A strip too small for the common axis is drawn larger, and says how much. */
+TB_TEST(small_strips_are_drawn_larger)
+{
+    static const struct {
+        const char *set, *label;
+        double times;
+    } known[] = {{"wild=1", NULL, 1},
+                 {"wild=1000",
+                  "drawn \xC3\x97"
+                  "1000",
+                  1000},
+                 {"wild=1000,norm=rmsnorm",
+                  "drawn \xC3\x97"
+                  "1000",
+                  1000}};
+    for (size_t i = 0; i < TB_LEN(known); i++) {
+        tb_scene *scene;
+        size_t labels = 0;
+        tb_shot *s = make_shot(T, "S4", known[i].set);
+        const shot_norm_of *n = norm_of(T, s);
+        TB_OKAY(T, tb_shot_scene(s, &scene));
+        double unit = item_called(T, scene, "p1-bar-1-8")->w / n->z[7];
+        TB_NEAR(T, item_called(T, scene, "p1-bar-3-8")->w,
+                unit * known[i].times * n->hat[7], 1e-9);
+        for (size_t k = 0; k < scene->count; k++)
+            labels += scene->items[k].text && known[i].label &&
+                      tb_streq(scene->items[k].text, known[i].label);
+        TB_CHECK(T, labels == (known[i].label ? 2 : 0));
+        tb_scene_destroy(scene);
+        tb_shot_destroy(s);
+    }
+    check_faces(T, "S4", "wild=1e-6,offset=-100,eps=1e-5");
+    check_faces(T, "S4", "wild=1000,d=2");
+}
+
 /* Every check holds whatever the list. */
 TB_TEST(holds_everywhere)
 {
