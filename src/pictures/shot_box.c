@@ -89,6 +89,18 @@ static void fill_others(const shot_box *b, double *all)
     memcpy(all + before, b->x, b->d * sizeof *all);
 }
 
+static const char *in_words(tb_shot *s, const shot_box *b)
+{
+    char scale[TB_SHOW_CHARS];
+    const char *what = b->name;
+    if (b->kind == SHOT_BOX_ATTENTION)
+        what = shot_text(s, "%s over %zu token%s", what, b->tokens,
+                         b->tokens == 1 ? "" : "s");
+    return b->scale == 1 || !what ? what
+                                  : shot_text(s, "%s, times %s", what,
+                                              tb_show_number(b->scale, scale));
+}
+
 tb_status shot_box_read(tb_shot *s, shot_box *b)
 {
     *b = (shot_box){.kind = (shot_box_kind)shot_choice(s, "F"),
@@ -98,6 +110,7 @@ tb_status shot_box_read(tb_shot *s, shot_box *b)
                     .tokens = 1};
     if (b->kind == SHOT_BOX_ATTENTION)
         b->tokens = shot_whole(s, "T");
+    b->what = in_words(s, b);
     TB_TRY(shot_list_read(s, "x", &b->x, &b->d));
     double *all = shot_alloc(s, b->tokens * b->d, sizeof *all);
     if (!all)

@@ -22,6 +22,7 @@ typedef struct shot_box {
     const double *x;   /* d */
     shot_box_kind kind;
     const char *name; /* as the input has it */
+    const char *what; /* "attention over 4 tokens, times 2" */
     double scale;
     uint64_t seed;
     bool skip; /* y = x + F(x), else y = F(x) */

@@ -107,6 +107,20 @@ tb_status tb_shot_svg(const tb_shot *s, const tb_svg *opt, tb_out *out)
     return status;
 }
 
+void shot_drawn(tb_shot *s, const shot_face *face, const void *data,
+                const char *const *roles, size_t n, size_t *counts)
+{
+    tb_scene *scene = NULL;
+    memset(counts, 0, n * sizeof *counts);
+    if (s->status == TB_OK)
+        s->status = face->scene(s->ctx, data, &scene);
+    for (size_t i = 0; s->status == TB_OK && i < scene->count; i++)
+        for (size_t k = 0; k < n; k++)
+            counts[k] += scene->items[i].style.role &&
+                         tb_streq(scene->items[i].style.role, roles[k]);
+    tb_scene_destroy(scene);
+}
+
 /* --- terminal ------------------------------------------------------------- */
 
 static tb_status words(const tb_shot *s, const tb_terminal *term, tb_out *out)

@@ -98,6 +98,11 @@ void shot_say(tb_shot *s, const char *sentence);
 /** A claim of the picture, held or not. */
 void shot_check_that(tb_shot *s, bool ok, const char *fmt, ...) TB_PRINTF(3, 4);
 
+/** Items of each of n roles in the drawing that `face` makes of `data`: claims
+ * about the picture are held against it. */
+void shot_drawn(tb_shot *s, const shot_face *face, const void *data,
+                const char *const *roles, size_t n, size_t *counts);
+
 /** In the faces: sentence i with its numbers as text. */
 const char *shot_sentence(const tb_shot *s, tb_arena *a, size_t i);
 

@@ -2,7 +2,6 @@
 /* S1: a box changes a list. x goes in, F(x) comes out, as long as it was. */
 #include "pictures/shot_box.h"
 #include "pictures/shot_stage.h"
-#include "tollbooth/eval.h"
 
 static void tell(tb_shot *s, const shot_box *b, const double *f)
 {
@@ -12,9 +11,23 @@ static void tell(tb_shot *s, const shot_box *b, const double *f)
     shot_tell(s, "norm.F", "length of F(x)", shot_norm(f, b->d));
     shot_list_tell(s, "x", b->x, b->d);
     shot_list_tell(s, "F", f, b->d);
-    shot_say(s, "The list x goes into the box F; F(x) comes out: {d.in} "
-                "numbers in, {d.out} numbers out. Nothing is added yet.");
+    shot_say(s, shot_text(s,
+                          "The list x goes into the box F (%s); F(x) comes "
+                          "out: {d.in} numbers in, {d.out} numbers out. "
+                          "Nothing is added yet.",
+                          b->what));
     shot_say(s, "The length of x is {norm.x}, that of F(x) {norm.F}.");
+}
+
+static void check_picture(tb_shot *s, const shot_stage *st)
+{
+    static const char *const roles[] = {"box", "skip", "plus", "norm", "bar"};
+    size_t n[TB_LEN(roles)];
+    shot_drawn(s, &shot_stage_face, st, roles, TB_LEN(roles), n);
+    shot_check_that(s, n[0] == 1 && n[1] + n[2] + n[3] == 0,
+                    "drawn: one box, no skip, no plus, no norm");
+    shot_check_that(s, n[4] == 2 * st->d, "drawn: %zu bars in, %zu out", st->d,
+                    n[4] - st->d);
 }
 
 /* The same box at scale 0, by the engine. */
@@ -49,7 +62,7 @@ static tb_status build(tb_shot *s)
         .desc = shot_text(s,
                           "A list x of %zu numbers, of length %s, goes into "
                           "the box F (%s); F(x) has %zu numbers and length %s.",
-                          b.d, tb_show_number(shot_norm(b.x, b.d), in), b.name,
+                          b.d, tb_show_number(shot_norm(b.x, b.d), in), b.what,
                           b.d, tb_show_number(shot_norm(f, b.d), out)),
         .box = "F",
         .note = b.name,
@@ -59,6 +72,7 @@ static tb_status build(tb_shot *s)
     shot_title(s, st->title, st->desc);
     shot_below(s, &shot_stage_face, st);
     tell(s, &b, f);
+    check_picture(s, st);
     return check(s, &b, f);
 }
 

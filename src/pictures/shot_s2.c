@@ -34,7 +34,10 @@ static void tell(tb_shot *s, const sum *a)
               "lists are added number by number: x\xE2\x82\x81 = {x.1} "
               "and F\xE2\x82\x81 = {F.1} make y\xE2\x82\x81 = {y.1}."
             : "The skip is broken, so y is F(x) alone: y\xE2\x82\x81 = {y.1}.");
-    shot_say(s, "The correction F(x) is {E12.share} times as long as x.");
+    shot_say(s, shot_text(s,
+                          "The correction F(x), here %s, is {E12.share} times "
+                          "as long as x.",
+                          a->b.what));
 }
 
 static const shot_words_of *formula(const sum *a)
@@ -53,6 +56,38 @@ static const shot_words_of *formula(const sum *a)
     static const shot_words_of words[] = {{alone, TB_LEN(alone)},
                                           {both, TB_LEN(both)}};
     return &words[a->b.skip];
+}
+
+/* Arrowheads (closed paths of three points) whose tip touches the plus. */
+static size_t into_plus(const tb_scene *scene)
+{
+    const tb_item *plus = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < scene->count; i++)
+        if (scene->items[i].style.role &&
+            tb_streq(scene->items[i].style.role, "plus"))
+            plus = &scene->items[i];
+    for (size_t i = 0; plus && i < scene->count; i++) {
+        const tb_item *it = &scene->items[i];
+        if (it->kind != TB_ITEM_PATH || !it->closed || it->n != 3)
+            continue;
+        double x = it->xy[0] - plus->x, y = it->xy[1] - plus->y;
+        n += x * x + y * y < (plus->w + 4) * (plus->w + 4);
+    }
+    return n;
+}
+
+static tb_status check_picture(tb_shot *s, const shot_stage *st)
+{
+    tb_scene *scene;
+    TB_TRY(s->status); /* of its texts */
+    TB_TRY(shot_stage_face.scene(s->ctx, st, &scene));
+    size_t roads = into_plus(scene);
+    tb_scene_destroy(scene);
+    shot_check_that(s, roads == (st->skip ? 2 : 1),
+                    "drawn: %zu road%s into the plus", roads,
+                    roads == 1 ? "" : "s");
+    return TB_OK;
 }
 
 /* With the box at 0, by the engine. */
@@ -106,7 +141,7 @@ static tb_status build(tb_shot *s)
         .desc = shot_text(s,
                           "The list x goes into the box F (%s)%s. F(x) is %s "
                           "times as long as x.",
-                          a.b.name,
+                          a.b.what,
                           a.b.skip ? " and around it on the green skip; at the "
                                      "plus y = x + F(x)"
                                    : "; the skip is broken, so y = F(x)",
@@ -122,6 +157,7 @@ static tb_status build(tb_shot *s)
     shot_below(s, &shot_stage_face, st);
     shot_below(s, &shot_words, formula(&a));
     tell(s, &a);
+    TB_TRY(check_picture(s, st));
     return check(s, &a);
 }
 

@@ -14,8 +14,9 @@ typedef struct plus_one {
     size_t d, j;           /* j: nudged number, from 1; 0: none */
     double nudge, h, *one, /* d x d */
         *jf, *jy, *numeric_f, *numeric_y;
-    double error[STEPS], at_h; /* E10 of the curve, and at h */
-    double *g, *hw, *br, *in;  /* d each: cotangent, its parts, their sum */
+    double error[STEPS], at_h, entry; /* E10 of the curve, at h, and there
+                                         entry by entry */
+    double *g, *hw, *br, *in; /* d each: cotangent, its parts, their sum */
     double *f, *y, *x_nudged, *y_nudged, *moved;
     double largest, smallest; /* singular values of J */
 } plus_one;
@@ -47,6 +48,18 @@ static double relative(const plus_one *p, const double *numeric)
     return most > 0 ? shot_far(p->jy, numeric, n) / most : 0;
 }
 
+/* E10 entry by entry: |A - N| / (|A| + |N|). */
+static double entry_error(const plus_one *p)
+{
+    double most = 0;
+    for (size_t i = 0; i < p->d * p->d; i++) {
+        double a = p->jy[i], n = p->numeric_y[i];
+        double size = tb_fabs(a) + tb_fabs(n);
+        most = tb_max2(most, size > 0 ? tb_fabs(a - n) / size : 0);
+    }
+    return most;
+}
+
 static tb_status derive(tb_shot *s, plus_one *p)
 {
     double h[STEPS];
@@ -65,6 +78,7 @@ static tb_status derive(tb_shot *s, plus_one *p)
     for (size_t k = 0; k < STEPS; k++)
         p->error[k] = relative(p, all + k * n);
     p->at_h = relative(p, p->numeric_y);
+    p->entry = entry_error(p);
     for (size_t i = 0; i < n; i++)
         p->numeric_f[i] = p->numeric_y[i] - p->one[i];
     return TB_OK;
@@ -149,6 +163,8 @@ static void tell(tb_shot *s, const plus_one *p)
     shot_tell(s, "E9.sum", "gradient at x", shot_norm(p->in, p->d));
     shot_tell(s, "E10.h", "step h of the differences", p->h);
     shot_tell(s, "E10.error", "J by differences against J by rule", p->at_h);
+    shot_tell(s, "E10.entry", "the same entry by entry, |A-N|/(|A|+|N|)",
+              p->entry);
     shot_tell(s, "E11.trace", "trace of J over d", trace / d);
     shot_tell(s, "E11.branch", "size of J - I, Frobenius over sqrt(d)",
               shot_norm(p->jf, p->d * p->d) / tb_sqrt(d));
@@ -162,7 +178,8 @@ static void tell(tb_shot *s, const plus_one *p)
                 "singular values of J run from {sigma.max} to {sigma.min}.");
     shot_say(s, "Trace of J over d: {E11.trace}; size of \xE2\x88\x82"
                 "F/\xE2\x88\x82x: {E11.branch}. By differences with h = "
-                "{E10.h}, J comes out within {E10.error}.");
+                "{E10.h}, J comes out within {E10.error} of its largest entry "
+                "(each within {E10.entry} of itself).");
 }
 
 /* --- checks --------------------------------------------------------------- */
@@ -265,6 +282,11 @@ static void stage_panel(tb_shot *s, const plus_one *p)
                        .y_nudged = p->j ? p->y_nudged : NULL,
                        .nudged = p->j};
     shot_below(s, &shot_stage_face, st);
+    static const char *const roles[] = {"grad-hw", "grad-br"};
+    size_t n[2];
+    shot_drawn(s, &shot_stage_face, st, roles, 2, n);
+    shot_check_that(s, n[0] == 1 && n[1] == 1,
+                    "drawn: one way back by the skip, one through the box");
 }
 
 static void grids_panel(tb_shot *s, const plus_one *p)
@@ -282,6 +304,12 @@ static void grids_panel(tb_shot *s, const plus_one *p)
                       .j = numeric ? p->numeric_y : p->jy,
                       .column = p->j};
     shot_below(s, &shot_grids_face, g);
+    static const char *const roles[] = {"jac", "diag"};
+    size_t n[2];
+    shot_drawn(s, &shot_grids_face, g, roles, 2, n);
+    shot_check_that(s, n[0] == 3 && n[1] == 3 * p->d,
+                    "drawn: %zu cells outlined on the diagonal of each grid",
+                    n[1] / 3);
 }
 
 static void formula_panel(tb_shot *s)
@@ -379,7 +407,7 @@ static tb_status build(tb_shot *s)
                   "gradient of length 1 at y, %s comes back by the skip and %s "
                   "through F (%s); %s in all.",
                   tb_show_number(shot_norm(p.hw, p.d), hw),
-                  tb_show_number(shot_norm(p.br, p.d), br), p.b.name,
+                  tb_show_number(shot_norm(p.br, p.d), br), p.b.what,
                   tb_show_number(shot_norm(p.in, p.d), in)));
     stage_panel(s, &p);
     grids_panel(s, &p);

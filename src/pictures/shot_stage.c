@@ -46,21 +46,26 @@ static void one_bar(tb_scene *s, const stage_bars *b, const char *id,
     tb_scene_rect(s, tb_min2(x0, x1), y, tb_fabs(x1 - x0), h, &st);
 }
 
-/* "x₃ = 4", or "x₃ + F₃ = y₃: 4 + 0.5 = 4.5". */
+/* "x₃ = 4"; where lists are added "x₃ + F₃ = y₃: 4 + 0.5 = 4.5" on every one
+ * of them. */
 static const char *bar_title(tb_scene *s, const stage_bars *b, size_t i)
 {
-    char v[TB_SHOW_CHARS], p[TB_SHOW_CHARS], r[TB_SHOW_CHARS];
+    static const char *const letters[] = {"x", "F", "y"};
+    char v[3][TB_SHOW_CHARS];
+    const char *name[3];
+    const shot_stage *st = b->sum;
     tb_arena *a = &s->arena;
-    const char *name = tb_subscript(a, b->letter, i + 1);
-    tb_show_number(b->v[i], v);
-    if (!b->part)
-        return tb_arena_printf(a, "%s = %s", name ? name : "", v);
-    const char *x = tb_subscript(a, "x", i + 1),
-               *f = tb_subscript(a, "F", i + 1);
-    return tb_arena_printf(a, "%s + %s = %s: %s + %s = %s", x ? x : "",
-                           f ? f : "", name ? name : "",
-                           tb_show_number(b->part[i], p),
-                           tb_show_number(b->v[i] - b->part[i], r), v);
+    for (size_t k = 0; k < 3; k++)
+        if (!(name[k] = tb_subscript(a, st ? letters[k] : b->letter, i + 1)))
+            return NULL;
+    if (!st)
+        return tb_arena_printf(a, "%s = %s", name[0],
+                               tb_show_number(b->v[i], v[0]));
+    tb_show_number(st->x[i], v[0]);
+    tb_show_number(st->f ? st->f[i] : st->y[i] - st->x[i], v[1]);
+    tb_show_number(st->y[i], v[2]);
+    return tb_arena_printf(a, "%s + %s = %s: %s + %s = %s", name[0], name[1],
+                           name[2], v[0], v[1], v[2]);
 }
 
 /* The part from zero, the rest from its end: beside it where it goes on, in
@@ -362,6 +367,7 @@ static void lists(layout *l)
                     .v = st->x,
                     .nudged = st->x_nudged,
                     .tone = TB_TONE_IN,
+                    .sum = st->y && st->skip ? st : NULL,
                     .lo = l->lo,
                     .hi = l->hi,
                     .x = l->x,

@@ -36,7 +36,8 @@ typedef struct stage_bars {
     const double *v;
     const double *part; /* NULL, or: v is drawn as part, then the rest */
     const double *nudged;
-    size_t focus; /* this row alone is in full ink; 0: all */
+    size_t focus;          /* this row alone is in full ink; 0: all */
+    const shot_stage *sum; /* NULL, or: titles say what its row adds up to */
     tb_tone tone, rest;
     double lo, hi; /* of the scale */
     double x, top, w;

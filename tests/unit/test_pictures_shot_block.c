@@ -131,6 +131,21 @@ TB_TEST(s2_bars_are_stacked)
     tb_shot_destroy(s);
 }
 
+/* On x_3, F_3 and y_3 alike; without the skip each has its own. */
+TB_TEST(s2_every_bar_says_the_sum)
+{
+    static const char *const ids[] = {"p0-x-3", "p0-F-3", "p0-y-3",
+                                      "p0-y-rest-3"};
+    tb_scene *s = scene_of(T, "S2", "x=[1,2,3],F=zero");
+    for (size_t i = 0; i < TB_LEN(ids); i++)
+        TB_STR(T, item_called(T, s, ids[i])->style.title,
+               "x\xE2\x82\x83 + F\xE2\x82\x83 = y\xE2\x82\x83: 3 + 0 = 3");
+    tb_scene_destroy(s);
+    s = scene_of(T, "S2", "x=[1,2,3],F=zero,skip=0");
+    TB_STR(T, item_called(T, s, "p0-x-3")->style.title, "x\xE2\x82\x83 = 3");
+    tb_scene_destroy(s);
+}
+
 /* --- S3 ------------------------------------------------------------------- */
 
 TB_TEST(s3_draws_two_roads_back)
@@ -166,6 +181,7 @@ TB_TEST(s3_without_box)
         TB_CHECK(T, number_of(T, s, "E11.trace") == 1);
         TB_CHECK(T, number_of(T, s, "sigma.max") == 1);
         TB_CHECK(T, number_of(T, s, "sigma.min") == 1);
+        TB_CHECK(T, number_of(T, s, "E10.entry") <= 1e-9);
         tb_scene *scene;
         TB_OKAY(T, tb_shot_scene(s, &scene));
         TB_NEAR(T, item_called(T, scene, "p0-grad-hw")->style.line, 10, 1e-9);
