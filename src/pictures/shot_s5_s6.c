@@ -88,8 +88,13 @@ static void tell(tb_shot *s, const stack_run *r)
     shot_tell(s, "E7.most", "largest total on the way", most(r));
     shot_tell(s, "E12.std", "spread of x at the top", stack_std(r, r->spec.n));
     shot_tell(s, "E12.std.0", "spread of x at the input", r->std_0);
-    if (r->spec.post)
-        shot_tell(s, "E6.product", "product of the tolls", r->product);
+    if (r->spec.post) {
+        shot_tell(s, "E6.scalar", "product of the mean 1/s", r->booths.mean);
+        shot_tell(s, "E6.product", "product of the tolls (RMS)", r->product);
+        shot_tell(s, "E6.rms", "one token's J_LN multiplied out: RMS gain",
+                  r->booths.rms);
+        shot_tell(s, "E6.max", "its largest singular value", r->booths.max);
+    }
     if (r->exit_norms)
         shot_tell(s, "E6.exit", "toll of the final norm", r->exit_toll);
     tell_floors(s, r);
@@ -188,15 +193,55 @@ static tb_status panels(tb_shot *s, const stack_run *r)
 
 /* --- claims --------------------------------------------------------------- */
 
-/* E3 on the values, multiplied, against what flow found by its own way. */
+/* Fewer booths than directions: the mean and one direction for each are lost,
+ * the others pass at 1/s each time. */
+static void check_matrix(tb_shot *s, const stack_run *r)
+{
+    const stack_matrix *b = &r->booths;
+    bool free = r->spec.n + 1 < r->spec.width;
+    shot_check_that(s,
+                    b->rms <= b->max * (1 + 1e-9) &&
+                        b->max <= b->first * (1 + 1e-9) &&
+                        (!free || b->max >= b->first * 0.999),
+                    "the J_LN of one token, multiplied out, pass at most the "
+                    "product of its 1/s: %.6g and %.6g",
+                    b->max, b->first);
+}
+
+/* 1/s and E3 on the values, multiplied, against what the norms themselves
+ * divided by, and against what flow found by its own way. */
 static void check_product(tb_shot *s, const stack_run *r)
 {
-    double product = 1;
-    for (size_t k = 0; k < r->spec.n; k++)
-        product *= r->floor[k].toll;
-    shot_check_that(s, tb_fabs(product - r->product) <= 1e-9 * r->product,
-                    "tolls by E3 multiply to E6's scalar: %.12g and %.12g",
-                    product, r->product);
+    double toll = 1, tau = 1, over = 0;
+    for (size_t k = 0; k < r->spec.n; k++) {
+        toll *= r->floor[k].toll;
+        tau *= r->floor[k].tau;
+        over = tb_max2(over, stack_lane(r, k) / stack_lane(r, k + 1) *
+                                 r->floor[k].least);
+    }
+    shot_check_that(s, tb_fabs(tau - r->booths.mean) <= 1e-9 * tau,
+                    "the mean 1/s of all booths multiply to E6's scalar: "
+                    "%.12g and %.12g",
+                    tau, r->booths.mean);
+    shot_check_that(s, tb_fabs(toll - r->product) <= 1e-9 * r->product,
+                    "the RMS tolls by E3 to flow's product: %.12g and %.12g",
+                    toll, r->product);
+    shot_check_that(s, over <= 1 + 1e-9,
+                    "no booth lets more of the lane pass than its largest 1/s");
+    check_matrix(s, r);
+}
+
+/* A linear branch of variance v^2 on a stream of variance 1. */
+static void check_linear(tb_shot *s, const stack_run *r)
+{
+    const stack_spec *p = &r->spec;
+    double want = 1 / tb_sqrt(1 + p->factor * p->factor);
+    if (p->branch == STACK_LINEAR && p->init == 0 && p->width >= 256 &&
+        p->tokens >= 64)
+        shot_check_that(s, tb_fabs(r->floor[0].tau - want) <= 0.02,
+                        "the first toll is 1/sqrt(1 + v^2), within 0.02: %.4g "
+                        "and %.4g",
+                        r->floor[0].tau, want);
 }
 
 static void check_post(tb_shot *s, const stack_run *r)
@@ -211,6 +256,7 @@ static void check_post(tb_shot *s, const stack_run *r)
                     "around one",
                     on_lane);
     check_product(s, r);
+    check_linear(s, r);
 }
 
 static void check_pre(tb_shot *s, const stack_run *r)
@@ -258,8 +304,9 @@ static const char *describe(tb_shot *s, const stack_run *r)
 static void say_post(tb_shot *s)
 {
     shot_say(s, "Lane: {N} booths multiply the backward signal; with every "
-                "branch cut {E6.lane} of it reach the input (the product of "
-                "the tolls alone: {E6.product}).");
+                "branch cut {E6.lane} of it reach the input. The mean tolls "
+                "1/s alone multiply to {E6.scalar}; one token's J_LN, "
+                "multiplied out, pass {E6.rms} (RMS), {E6.max} at most.");
     shot_say(s, "Total: with the branches {E7.total} of it reach the input, "
                 "{E7.least} where it is least. That the lane fades is not "
                 "that the gradient does.");
@@ -287,6 +334,7 @@ static tb_status build(tb_shot *s, bool post)
         return TB_ERR_MEMORY;
     spec.opened = shot_whole(s, "open");
     spec.final = !post && shot_on(s, "final");
+    spec.multiplied = post;
     TB_TRY(stack_measure(s, &spec, r));
     shot_title(s,
                post ? "Post-LN: a tollbooth on the highway"

@@ -151,6 +151,90 @@ static void read_booth(const stack_run *r, const void *z, stack_floor *f)
     f->median = median_of(inverse, rows);
 }
 
+/* Rows of m minus their mean and their part along z, over s: J_LN times m. */
+static void pass_booth(stack_run *r, const void *z)
+{
+    size_t d = r->spec.width;
+    stack_matrix *b = &r->booths;
+    double *mean = b->m + d * d, *along = mean + d, mu = 0, var = 0;
+    for (size_t i = 0; i < d; i++)
+        mu += element(r, z, i) / (double)d;
+    for (size_t i = 0; i < d; i++) {
+        double c = element(r, z, i) - mu;
+        var += c * c / (double)d;
+    }
+    double s2 = var + r->spec.eps, s = tb_sqrt(s2);
+    memset(mean, 0, 2 * d * sizeof *mean);
+    for (size_t i = 0; i < d; i++)
+        for (size_t k = 0; k < d; k++) {
+            mean[k] += b->m[i * d + k] / (double)d;
+            along[k] +=
+                (element(r, z, i) - mu) * b->m[i * d + k] / (s2 * (double)d);
+        }
+    for (size_t i = 0; i < d; i++)
+        for (size_t k = 0; k < d; k++)
+            b->m[i * d + k] = (b->m[i * d + k] - mean[k] -
+                               (element(r, z, i) - mu) * along[k]) /
+                              s;
+    b->first /= s;
+}
+
+static void multiply(tb_shot *s, const tb_run *run, int norm, const void *z,
+                     stack_run *r)
+{
+    double mean = 0, scale, share;
+    for (size_t t = 0; t < r->spec.tokens; t++)
+        if (tb_plan_scale(s->ctx, run, norm, t, &scale, &share))
+            mean += 1 / (scale * (double)r->spec.tokens);
+    r->booths.mean *= mean;
+    pass_booth(r, z);
+}
+
+static double length_of(const double *v, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += v[i] * v[i];
+    return tb_sqrt(sum);
+}
+
+/* E8: the root mean square gain, and the largest by iterating m'm. */
+static void measure_matrix(stack_run *r)
+{
+    enum { ROUNDS = 60 };
+    size_t d = r->spec.width;
+    stack_matrix *b = &r->booths;
+    double *v = b->m + d * d, *w = v + d;
+    tb_rng rng = tb_rng_make(r->spec.seed, "booths");
+    b->rms = length_of(b->m, d * d) / tb_sqrt((double)d);
+    for (size_t i = 0; i < d; i++)
+        v[i] = tb_rng_normal(rng, i);
+    for (size_t round = 0; round < ROUNDS; round++) {
+        double size = length_of(v, d);
+        memset(w, 0, d * sizeof *w);
+        for (size_t i = 0; i < d && size > 0; i++)
+            for (size_t k = 0; k < d; k++)
+                w[i] += b->m[i * d + k] * v[k] / size;
+        b->max = length_of(w, d);
+        memset(v, 0, d * sizeof *v);
+        for (size_t i = 0; i < d && b->max > 0; i++)
+            for (size_t k = 0; k < d; k++)
+                v[k] += b->m[i * d + k] * w[i] / b->max;
+    }
+}
+
+static tb_status unit_matrix(tb_shot *s, stack_run *r)
+{
+    size_t d = r->spec.width;
+    r->booths = (stack_matrix){.first = 1, .mean = 1};
+    if (!r->spec.multiplied)
+        return TB_OK;
+    r->booths.m = shot_alloc(s, d * (d + 2), sizeof *r->booths.m);
+    for (size_t i = 0; r->booths.m && i < d; i++)
+        r->booths.m[i * (d + 1)] = 1;
+    return r->booths.m ? TB_OK : TB_ERR_MEMORY;
+}
+
 /* The value that a node reads: a stream that came in, or one made here. */
 static const void *value_of(const tb_run *run, const tb_graph *g, int node)
 {
@@ -177,6 +261,8 @@ static tb_status visit(tb_shot *s, tb_model *m, const tb_batch *batch, size_t p,
         return TB_FAIL(s->ctx, TB_ERR_ARG, "floor %zu: its value was not kept",
                        p);
     read_booth(r, z, f);
+    if (r->booths.m)
+        multiply(s, &run, norm, z, r);
     if (!keep)
         return TB_OK;
     double *copy = shot_alloc(s, r->spec.width, sizeof *copy);
@@ -195,9 +281,13 @@ static tb_status visit_all(tb_shot *s, tb_model *m, const tb_batch *batch,
     size_t opened = r->spec.opened ? r->spec.opened : n;
     tb_layers layers = tb_model_layers(m, tail);
     stack_floor out = {0};
+    TB_TRY(unit_matrix(s, r));
     for (size_t k = 0; k < n; k++)
         TB_TRY(visit(s, m, batch, layers.first + k, r, &r->floor[k],
                      k + 1 == opened));
+    if (r->booths.m)
+        measure_matrix(r);
+    r->booths.m = NULL; /* not of the norm after the last floor */
     TB_TRY(visit(s, m, batch, tail, r, &out, false));
     r->exit_norms = out.lane_norms;
     r->exit_toll = out.toll;
@@ -272,13 +362,19 @@ static tb_status run(tb_shot *s, const tb_block *b, stack_run *r)
     return status;
 }
 
+/* Below 1e-30 what is left of the lane is nothing that a float can hold. */
+static bool underflows(const stack_run *r)
+{
+    return r->spec.f32 && !r->spec.cut && r->floor[0].lane < 1e-30;
+}
+
 tb_status stack_measure(tb_shot *s, const stack_spec *spec, stack_run *out)
 {
     tb_block *b;
     *out = (stack_run){.spec = *spec};
     if (spec->opened > spec->n)
         return TB_FAIL(s->ctx, TB_ERR_INPUT,
-                       "set floor: got %zu, wanted a floor from 1 to N = %zu",
+                       "set open: got %zu, wanted a floor from 1 to N = %zu",
                        spec->opened, spec->n);
     out->floor = shot_alloc(s, spec->n, sizeof *out->floor);
     out->equation = equation(s, spec, "F", false);
@@ -291,6 +387,10 @@ tb_status stack_measure(tb_shot *s, const stack_spec *spec, stack_run *out)
         return TB_ERR_MEMORY;
     TB_TRY(tb_block_load(s->ctx, out->text, &b));
     tb_status status = run(s, b, out);
+    if (status == TB_OK && underflows(out)) {
+        out->spec.f32 = false;
+        status = run(s, b, out);
+    }
     tb_block_destroy(s->ctx, b);
     return status;
 }

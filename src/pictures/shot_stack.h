@@ -20,10 +20,21 @@ typedef struct stack_spec {
     double eps;
     size_t branch, init; /* STACK_BRANCHES, STACK_INITS, by place */
     uint64_t seed;
-    size_t cut;    /* the floor without a skip; 0: none */
-    size_t opened; /* floor whose booth is kept, from 1; 0: the top */
-    bool f32;      /* half the time, where seven digits do */
+    size_t cut;      /* the floor without a skip; 0: none */
+    size_t opened;   /* floor whose booth is kept, from 1; 0: the top */
+    bool f32;        /* half the time, where seven digits do; a lane that they
+                        cannot hold is measured again */
+    bool multiplied; /* stack_matrix is wanted */
 } stack_spec;
+
+/** E6 of Post-LN by hand: the norms' Jacobians of the first token, multiplied
+ * from the input to the top, and the scalars beside that matrix. */
+typedef struct stack_matrix {
+    double *m; /* [width * width], and room for two rows; NULL: not asked for */
+    double first;    /* product of 1/s of that token */
+    double mean;     /* of the means over all tokens, s as the engine has it */
+    double rms, max; /* gains of the matrix */
+} stack_matrix;
 
 /** Floor k, from x_(k-1) to x_k. Gains are relative to the top. */
 typedef struct stack_floor {
@@ -48,6 +59,7 @@ typedef struct stack_run {
     double product;           /* of the tolls on the lane, as flow has it */
     double exit_toll, exit_s; /* of the final norm */
     int exit_norms;
+    stack_matrix booths;
     const double *z; /* what the opened booth got, its first token: [width] */
 } stack_run;
 

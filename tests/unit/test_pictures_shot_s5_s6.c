@@ -89,15 +89,32 @@ TB_TEST(parts_keep_their_ids)
 TB_TEST(tolls_multiply)
 {
     tb_shot *s;
-    double product = 1;
+    double product = 1, tau = 1;
     TB_OKAY(T, tb_shot_create(T->ctx, "S5", "N=48,seed=3", &s));
     for (size_t k = 1; k <= 48; k++) {
         char id[40];
         tb_format(id, sizeof id, "E5.toll.%zu", k);
         product *= number_of(T, s, id);
+        tb_format(id, sizeof id, "E5.tau.%zu", k);
+        tau *= number_of(T, s, id);
     }
-    double scalar = number_of(T, s, "E6.product");
-    TB_NEAR(T, product / scalar, 1, 1e-9);
+    TB_NEAR(T, product / number_of(T, s, "E6.product"), 1, 1e-9);
+    TB_NEAR(T, tau / number_of(T, s, "E6.scalar"), 1, 1e-9);
+    tb_shot_destroy(s);
+}
+
+/* One floor of one token: the matrix is J_LN itself. No branch: later floors
+ * let pass what the first did. */
+TB_TEST(booths_multiplied_out)
+{
+    tb_shot *s = make_shot(T, "S5", "N=1,T=1,d=8,eps=0");
+    double tau = number_of(T, s, "E5.tau.1");
+    TB_NEAR(T, number_of(T, s, "E6.max"), tau, 1e-9);
+    TB_NEAR(T, number_of(T, s, "E6.rms"), tau * 0.8660254037844386, 1e-9);
+    tb_shot_destroy(s);
+    s = make_shot(T, "S5", "N=5,T=3,d=8,v=0,eps=0");
+    TB_NEAR(T, number_of(T, s, "E6.rms") / number_of(T, s, "E6.max"),
+            0.8660254037844386, 1e-9);
     tb_shot_destroy(s);
 }
 
@@ -150,4 +167,6 @@ TB_TEST(other_settings)
         check_faces(T, "S6", sets[i]);
     }
     check_faces(T, "S6", "N=5,final=0,eps=0");
+    check_faces(T, "S5", "N=4,v=100,d=4,T=1,open=4");
+    check_faces(T, "S6", "N=4,v=100,d=4,T=1,open=4");
 }

@@ -83,6 +83,19 @@ TB_TEST(huge_branch)
     }
 }
 
+/* A lane smaller than any float is what S5 says, not 0. */
+TB_TEST(a_lane_too_small_for_floats)
+{
+    tb_shot *s = make_shot(T, "S5", "N=48,v=10,d=16,T=4");
+    double lane = number_of(T, s, "E6.lane");
+    TB_CHECK(T, lane > 0 && lane < 1e-38);
+    tb_shot_destroy(s);
+    TB_CHECK(T, ask(T, "N=48,v=10,d=16,T=4", "E6.post") == lane);
+    TB_CHECK(T, ask(T, "card=d,N=48,v=10,d=16,T=4", "E6.post") == lane);
+    lane = ask(T, "card=c,N=96,variance=100,d=16,T=4", "E6.post");
+    TB_CHECK(T, lane > 0 && lane < 1e-60);
+}
+
 /* d: measured stacks, Post-LN's lane strictly falling, Pre-LN's flat */
 TB_TEST(depth)
 {
@@ -130,6 +143,7 @@ TB_TEST(deleted_skip)
         tb_scene_destroy(scene);
         tb_shot_destroy(s);
     }
+    TB_CHECK(T, ask(T, "card=f,N=6", "found") == 3); /* in the middle */
     tb_shot *s;
     TB_FAILS(T, tb_shot_create(T->ctx, "S7", "cut=7,N=6", &s), TB_ERR_INPUT,
              "a floor from 1 to N = 6");
