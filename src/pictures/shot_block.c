@@ -23,17 +23,24 @@ typedef struct layout {
     rows y;
     double fork, side, box, plus, gate, end; /* x: side and gate for the booth
                                                 on branch and lane */
+    double half;                             /* of the booth */
+    const char *toll;                        /* in it */
 } layout;
 
 static void place(layout *l)
 {
     double w = l->w - 2 * MARGIN;
-    l->fork = MARGIN + 0.13 * w;
-    l->side = MARGIN + 0.26 * w;
-    l->box = MARGIN + 0.45 * w;
-    l->plus = MARGIN + 0.61 * w;
-    l->gate = MARGIN + 0.77 * w;
-    l->end = MARGIN + 0.92 * w;
+    char text[TB_SHOW_CHARS];
+    l->fork = MARGIN + 0.1 * w;
+    l->side = MARGIN + 0.28 * w;
+    l->box = MARGIN + 0.475 * w;
+    l->plus = MARGIN + 0.64 * w;
+    l->gate = MARGIN + 0.8 * w;
+    l->end = MARGIN + 0.93 * w;
+    l->toll = l->b->plain ? ""
+                          : tb_arena_printf(&l->s->arena, "%s",
+                                            tb_show_number(l->f->toll, text));
+    l->half = tb_max2(20, tb_text_width(l->toll, 12, false) / 2 + 4);
 }
 
 /* --- what comes back ------------------------------------------------------ */
@@ -74,10 +81,10 @@ static void lane_back(const layout *l)
     double g = l->f->local_lane, at = l->post ? l->gate : l->plus;
     tb_style top = back_style(l, 1, "grad-top", "grad-top", true);
     tb_style lane = back_style(l, g, "grad-hw", "grad-hw", true);
-    tower_arrow(l->s, l->w - MARGIN - 4, l->y.lane_back,
-                at + (l->post ? 34 : 2), l->y.lane_back, &top);
+    tower_arrow(l->s, l->w - 6, l->y.lane_back,
+                at + (l->post ? l->half + 14 : 2), l->y.lane_back, &top);
     number(l, (l->w + at) / 2, l->y.number, 1, TB_TONE_LANE);
-    tower_arrow(l->s, l->post ? l->gate - 20 : l->plus, l->y.lane_back,
+    tower_arrow(l->s, l->post ? l->gate - l->half : l->plus, l->y.lane_back,
                 l->fork - 22, l->y.lane_back, &lane);
     number(l, l->box, l->y.number, g,
            tower_weak(g) ? TB_TONE_BAD : TB_TONE_LANE);
@@ -152,6 +159,10 @@ static void box(const layout *l)
                                               "F",
                                               l->b->run->spec.factor);
     double half = tb_max2(22, tb_text_width(label, 14, true) / 2 + 5);
+    if (l->b->plain) { /* the equation above has the factor */
+        label = "F";
+        half = 20;
+    }
     tb_scene_rect(l->s, l->box - half, l->y.branch - 18, 2 * half,
                   l->y.branch_back - l->y.branch + 30, &st);
     tb_scene_text(l->s, l->box, l->y.branch + 5, label, &text);
@@ -160,8 +171,7 @@ static void box(const layout *l)
 /* Body and roof, a barrier over each road on the side that is driven to. */
 static void booth(const layout *l, double x, double road, double back)
 {
-    double top = road - 18, high = back - road + 30, half = 20;
-    char toll[TB_SHOW_CHARS];
+    double top = road - 18, high = back - road + 30, half = l->half;
     tb_style group = {
         .role = "norm",
         .id = "booth",
@@ -185,9 +195,7 @@ static void booth(const layout *l, double x, double road, double back)
     tb_part_barrier(l->s, x - half - 6, road);
     tb_part_barrier(l->s, x + half + 6, back);
     tb_scene_text(l->s, x, road + 5, "LN", &text);
-    if (!l->b->plain)
-        tb_scene_text(l->s, x, back + 6, tb_show_number(l->f->toll, toll),
-                      &small);
+    tb_scene_text(l->s, x, back + 6, l->toll, &small);
     tb_scene_end(l->s);
 }
 
@@ -266,14 +274,14 @@ void block_formula(tb_scene *s, double x, double y, double width, bool post,
 
 static void draw(layout *l)
 {
-    tb_style bold = {.size = 15, .bold = true};
+    double w = l->w, y = l->y.formula, room = w - 2 * MARGIN;
+    bool fits = tb_text_width(l->b->title, 15, true) <= room;
+    tb_style bold = {.size = fits ? 15 : 13, .bold = true};
     tb_style note = {.role = "note", .fill = TB_TONE_MUTED, .size = 12};
-    double w = l->w, y = l->y.formula;
     place(l);
     tb_scene_text(
         l->s, MARGIN, 22,
-        tb_shorten_px(&l->s->arena, l->b->title, w - 2 * MARGIN, 15, true),
-        &bold);
+        tb_shorten_px(&l->s->arena, l->b->title, room, bold.size, true), &bold);
     branch_back(l);
     lane_back(l);
     roads(l);
@@ -285,9 +293,7 @@ static void draw(layout *l)
     tb_part_plus(l->s, l->plus, l->y.lane, 13);
     block_formula(l->s, 0, y, w, l->post, !l->b->plain);
     if (l->b->note) {
-        y = tb_scene_wrap(l->s, MARGIN, y + 28, w - 2 * MARGIN, l->b->note,
-                          &note) -
-            16;
+        y = tb_scene_wrap(l->s, MARGIN, y + 28, room, l->b->note, &note) - 16;
     }
     tb_scene_resize(l->s, w, y + 16);
 }

@@ -45,7 +45,8 @@ static tb_status values_of(tb_shot *s, const grid *g, double *out)
 
 /* --- a: F = 0 ------------------------------------------------------------- */
 
-static tb_status put_grid(tb_shot *s, const grid *g, const char *title)
+static tb_status put_grid(tb_shot *s, const grid *g, const char *title,
+                          bool beside)
 {
     tb_heat *h = shot_alloc(s, 1, sizeof *h);
     if (!h)
@@ -58,8 +59,10 @@ static tb_status put_grid(tb_shot *s, const grid *g, const char *title)
                    .column_label = "input",
                    .value_label = "entry of the Jacobian",
                    .limit = 1,
+                   .decimals = 2,
+                   .width = 370,
                    .outline_diagonal = true};
-    shot_below(s, &shot_heat, h);
+    (beside ? shot_beside : shot_below)(s, &shot_heat, h);
     return TB_OK;
 }
 
@@ -111,8 +114,8 @@ tb_status s7_silent(tb_shot *s)
     TB_TRY(jacobian(s, repeated(s, pre_line, n), z->data, d, eps, &deep_pre));
     TB_TRY(values_of(s, &post, one));
     TB_TRY(values_of(s, &deep, one + d));
-    TB_TRY(put_grid(s, &post, "Post-LN: J = J_LN"));
-    TB_TRY(put_grid(s, &pre, "Pre-LN: J = I"));
+    TB_TRY(put_grid(s, &post, "Post-LN: J = J_LN", false));
+    TB_TRY(put_grid(s, &pre, "Pre-LN: J = I", true));
     shot_title(s, "The box learns nothing: F = 0",
                shot_text(s,
                          "Post-LN: J_LN, %zu of %zu directions pass. Pre-LN: "

@@ -45,7 +45,9 @@ static tb_status sum_scene(tb_ctx *ctx, const void *data, tb_scene **out)
         tb_arena_printf(&s->arena, "at most %s", tb_show_number(m->most, text)),
         &label);
     tb_scene_text(
-        s, 18, 174, "Below: what comes back; width by the law of the towers.",
+        s, 18, 174,
+        "Below: what comes back, 10 px wide where it is 1, 3 px less for each "
+        "factor 10.",
         &(tb_style){.role = "note", .fill = TB_TONE_MUTED, .size = 12});
     tb_scene_resize(s, 560, 186);
     return tb_scene_done(s, out);

@@ -54,13 +54,13 @@ static void put_numbers(tb_scene *s, const stack_run *r, size_t i, double x,
     tb_style text = {.role = "label", .size = 12, .anchor = TB_MIDDLE};
     double middle = x + HALF / 2.0;
     tb_scene_text(s, middle, y, tb_show_number(stack_lane(r, 0), lane), &large);
-    tb_scene_text(s, middle, y + 18,
+    tb_scene_text(s, middle, y + 17,
                   tb_arena_printf(&s->arena,
                                   "is left on the lane after %zu floor%s",
                                   r->spec.n, r->spec.n == 1 ? "" : "s"),
                   &text);
     text.fill = TB_TONE_TOTAL;
-    tb_scene_text(s, middle, y + 35,
+    tb_scene_text(s, middle, y + 32,
                   tb_arena_printf(&s->arena, "total, branches included: %s",
                                   tb_show_number(stack_total(r, 0), total)),
                   &text);
@@ -73,10 +73,16 @@ static tb_status draw(tb_scene *s, const sum *m)
     tb_style note = {.role = "note", .fill = TB_TONE_MUTED, .size = 12};
     for (size_t i = 0; i < 2; i++) {
         double x = i ? WIDTH - HALF : 0;
-        TB_TRY(put_block(s, m->run[i], i, x, y));
-        put_numbers(s, m->run[i], i, x, y + 232);
+        TB_TRY(put_block(s, m->run[i], i, x, y - 8));
+        put_numbers(s, m->run[i], i, x, y + 222);
     }
-    tb_scene_line(s, WIDTH / 2.0, y + 6, WIDTH / 2.0, y + 266, &rule);
+    tb_scene_line(s, WIDTH / 2.0, y, WIDTH / 2.0, y + 254, &rule);
+    note.anchor = TB_MIDDLE;
+    tb_scene_text(s, WIDTH / 2.0, y + 270,
+                  "Arrows back are 10 px wide where all goes on, 3 px less for "
+                  "each factor 10.",
+                  &note);
+    note.anchor = TB_START;
     if (m->sheet)
         tb_scene_wrap(
             s, 14, y + 310, WIDTH - 28,

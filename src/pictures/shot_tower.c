@@ -354,14 +354,19 @@ static void profile(const layout *l, double head)
 
 static double caption(const layout *l, double y, double w)
 {
+    static const char *const texts[] = {
+        [TOWER_BOTH] = "Coming down: lane, the signal with every branch cut "
+                       "(E6); grey, the total gradient, branches included "
+                       "(E7). Both relative to the top of the stack.",
+        [TOWER_LANE] = "Coming down: lane, the signal with every branch cut "
+                       "(E6), relative to the top of the stack. The total is "
+                       "another number, not shown now.",
+        [TOWER_TOTAL] = "Coming down: the total gradient, branches included "
+                        "(E7), relative to the top of the stack. The lane is "
+                        "another number, not shown now."};
     tb_style note = {.role = "note", .fill = TB_TONE_MUTED, .size = 12};
-    y = tower_legend(l->s, 14, y, w - 28);
-    return tb_scene_wrap(
-        l->s, 14, y, w - 28,
-        "Coming down: lane, the signal with every branch cut (E6); grey, the "
-        "total gradient, branches included (E7). Both relative to the top of "
-        "the stack.",
-        &note);
+    y = tower_legend(l->s, 14, y, w - 28, l->t->show);
+    return tb_scene_wrap(l->s, 14, y, w - 28, texts[l->t->show], &note);
 }
 
 static void draw(layout *l)

@@ -31,8 +31,10 @@ tb_style tower_lane(double gain);
 /** A vertical or horizontal arrow with a small head; its shaft has st->line. */
 void tower_arrow(tb_scene *s, double x0, double y0, double x1, double y1,
                  const tb_style *st);
-/** The law and the two kinds of arrow, from (x, y) on; returns the y below. */
-double tower_legend(tb_scene *s, double x, double y, double width);
+/** The law and the arrows that are shown, from (x, y) on; returns the y
+ * below. */
+double tower_legend(tb_scene *s, double x, double y, double width,
+                    tower_show show);
 
 /** shot_tower_text.c */
 tb_status shot_tower_term(tb_ctx *ctx, const void *data,

@@ -32,31 +32,54 @@ tb_style tower_lane(double gain)
                       .line = tb_back_width(gain)};
 }
 
-double tower_legend(tb_scene *s, double x, double y, double width)
+/* Where the next item of a legend goes: on the next line if it is too long. */
+static void next_item(double *at, double *y, double x, double right,
+                      double wide)
 {
-    static const double gains[] = {1, 0.1, 0.01, 0.001};
-    static const char *const texts[] = {"1", "0.1", "0.01",
-                                        "\xE2\x89\xA4 0.001"};
+    if (*at > x && *at + wide > right) {
+        *at = x;
+        *y += 20;
+    }
+}
+
+static void name_after(tb_scene *s, double *at, double y, double line,
+                       const char *text)
+{
     tb_style label = {.role = "label", .size = 12};
-    double at = x;
-    tb_scene_text(s, at, y, "width of an arrow:", &label);
-    at += tb_text_width("width of an arrow:", 12, false) + 10;
+    tb_scene_text(s, *at + line + 5, y, text, &label);
+    *at += line + 15 + tb_text_width(text, 12, false);
+}
+
+double tower_legend(tb_scene *s, double x, double y, double width,
+                    tower_show show)
+{
+    static const double gains[] = {10, 1, 0.1, 0.01, 0.001};
+    static const char *const texts[] = {"\xE2\x89\xA5 10", "1", "0.1", "0.01",
+                                        "\xE2\x89\xA4 0.001"};
+    static const char lane[] = "lane (dashed: < 0.9)";
+    double at = x - 5, right = x + width;
+    name_after(s, &at, y, 0, "width of an arrow:");
     for (size_t i = 0; i < TB_LEN(gains); i++) {
         tb_style st = {.stroke = TB_TONE_TOTAL,
                        .line = tb_back_width(gains[i])};
+        next_item(&at, &y, x, right, 23 + tb_text_width(texts[i], 12, false));
         tb_scene_line(s, at, y - 4, at + 18, y - 4, &st);
-        tb_scene_text(s, at + 23, y, texts[i], &label);
-        at += 34 + tb_text_width(texts[i], 12, false);
+        name_after(s, &at, y, 18, texts[i]);
     }
-    if (at - x + 260 > width) {
-        at = x;
-        y += 20;
+    if (show != TOWER_TOTAL) {
+        tb_style good = tower_lane(1), bad = tower_lane(0.5);
+        good.role = bad.role = NULL;
+        good.line = bad.line = 5;
+        next_item(&at, &y, x, right, 61 + tb_text_width(lane, 12, false));
+        tb_scene_line(s, at, y - 4, at + 24, y - 4, &good);
+        tb_scene_line(s, at + 28, y - 4, at + 56, y - 4, &bad);
+        name_after(s, &at, y, 56, lane);
     }
-    tb_style good = tower_lane(1), bad = tower_lane(0.5);
-    good.role = bad.role = NULL;
-    good.line = bad.line = 5;
-    tb_scene_line(s, at + 4, y - 4, at + 26, y - 4, &good);
-    tb_scene_line(s, at + 30, y - 4, at + 56, y - 4, &bad);
-    tb_scene_text(s, at + 62, y, "lane (dashed: under 0.9)", &label);
+    if (show != TOWER_LANE) {
+        tb_style total = {.stroke = TB_TONE_TOTAL, .line = 5};
+        next_item(&at, &y, x, right, 23 + tb_text_width("total", 12, false));
+        tb_scene_line(s, at, y - 4, at + 18, y - 4, &total);
+        name_after(s, &at, y, 18, "total");
+    }
     return y + 20;
 }

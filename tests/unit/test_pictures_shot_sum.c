@@ -19,6 +19,7 @@ TB_TEST(sizes)
         check_faces(T, "SUM", sizes[i].set);
     }
     check_faces(T, "SUM", "N=1,v=0");
+    check_faces(T, "SUM", "N=96,v=100,d=4,T=1,size=social");
     check_faces(T, "SUM", "N=6,v=2,branch=linear");
 }
 
