@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Any block that one can write: its diagram, and where its gradient goes. */
-#include "pictures/diagram_of.h"
-#include "pictures/explain_parts.h"
-#include "pictures/shot_panels.h"
+/* Any block that one can write: its diagram, its Jacobian, what lint says, and
+ * where its gradient goes. */
+#include "pictures/shot_drawn.h"
 #include "tollbooth/flow.h"
 
 typedef struct bench {
     tb_block *block;
     tb_flow_spec spec;
     tb_lane_kind lane; /* of all blocks; TOLL where they differ */
-    int tolls;         /* in the first block */
 } bench;
 
 static tb_status read_spec(tb_shot *s, bench *b)
@@ -32,32 +30,92 @@ static const char *name_of(tb_shot *s, const bench *b)
     return shot_text(s, "%s", b->block->name ? b->block->name : "your block");
 }
 
-/* --- the diagram ---------------------------------------------------------- */
+/* --- what its text says --------------------------------------------------- */
 
-static tb_status draw_block(tb_shot *s, bench *b, const tb_explained *e)
+enum { PIECES = 16 }; /* of a formula; the rest of it stands in explain */
+
+/* The label and the formula in pieces between blanks, as one line of words. */
+static tb_status add_formula(tb_shot *s, const char *label,
+                             const tb_jacobian *j, shot_word *w, size_t *n)
 {
-    tb_diagram *d = shot_alloc(s, 1, sizeof *d);
-    if (!d)
+    tb_buf b;
+    tb_buf_init(&b, s->ctx);
+    tb_status status = tb_jacobian_print(s->ctx, j, TB_NOTE_TEXT, &b);
+    size_t most = *n + PIECES;
+    w[(*n)++] = (shot_word){.text = label, .tone = TB_TONE_MUTED};
+    for (const char *p = tb_buf_str(&b); *p; ++*n) {
+        size_t len = strcspn(p, " ");
+        bool one = *p == 'I' && len == 1;
+        w[*n] = (shot_word){.text = shot_text(s, "%.*s", (int)len, p),
+                            .tone = one ? TB_TONE_LANE : TB_TONE_INK,
+                            .bold = one};
+        if (*n == most) {
+            w[(*n)++].text = "\xE2\x80\xA6";
+            break;
+        }
+        p += len + strspn(p + len, " ");
+    }
+    w[*n - 1].ends_line = true;
+    tb_buf_clear(&b);
+    return status;
+}
+
+/* How x moves with the x below it, with the branches and without. */
+static tb_status formulas(tb_shot *s, const tb_explained_kind *k)
+{
+    shot_words_of *all = shot_alloc(s, 1, sizeof *all);
+    shot_word *w = shot_alloc(s, 2 * (PIECES + 2), sizeof *w);
+    size_t n = 0;
+    if (!all || !w)
         return TB_ERR_MEMORY;
-    TB_TRY(tb_diagram_of(s->ctx, &s->arena, e->kinds[0].g, e->tail, d));
+    TB_TRY(add_formula(s, "Jacobian:", &k->closed, w, &n));
+    TB_TRY(add_formula(s, "where F = 0:", &k->silent, w, &n));
+    *all = (shot_words_of){w, n};
+    shot_below(s, &shot_words, all);
+    return TB_OK;
+}
+
+/* "no-final-norm (warn)", one after the other. */
+static tb_status say_lint(tb_shot *s, const tb_lint *l)
+{
+    const char *all = "";
+    size_t n = tb_lint_count(l);
+    for (size_t i = 0; i < n && all; i++) {
+        const tb_finding *f = tb_lint_at(l, i);
+        all = shot_text(s, "%s%s%s (%s)", all, i ? ", " : "", f->code,
+                        tb_lint_level_name(f->level));
+    }
+    shot_tell(s, "lint", "findings of lint", (double)n);
+    shot_say(s, n ? shot_text(s, "Lint: %s.", all ? all : "")
+                  : "Lint finds nothing.");
+    return s->status;
+}
+
+static tb_status explained(tb_shot *s, bench *b, const tb_explained *e,
+                           tb_diagram *d)
+{
+    char *lane;
     d->title = name_of(s, b);
     d->depth = b->spec.settings.depth;
     shot_below(s, &shot_diagram, d);
+    TB_TRY(formulas(s, &e->kinds[0]));
+    TB_TRY(tb_lane_text(s->ctx, b->block, &lane));
+    shot_say(s, shot_text(s, "The text alone says of the lane: %s.", lane));
+    tb_text_free(s->ctx, lane);
+    TB_TRY(say_lint(s, e->lint));
     b->lane = e->kinds[0].info.kind;
-    b->tolls = e->kinds[0].info.tolls;
     for (size_t i = 1; i < e->nkinds; i++)
         if (e->kinds[i].info.kind != b->lane)
             b->lane = TB_LANE_KIND_TOLL;
-    return TB_OK;
+    return s->status;
 }
 
 static tb_status explain(tb_shot *s, bench *b)
 {
     tb_explained e;
-    tb_status status =
-        tb_explained_open(s->ctx, &e, b->block, &b->spec.settings);
-    if (status == TB_OK)
-        status = draw_block(s, b, &e);
+    tb_diagram *d;
+    TB_TRY(shot_explain(s, b->block, &b->spec.settings, true, &e, &d));
+    tb_status status = explained(s, b, &e, d);
     tb_explained_close(&e);
     return status;
 }
@@ -173,7 +231,7 @@ static tb_status build(tb_shot *s)
 
 const shot_row shot_workbench = {
     .name = "workbench",
-    .about = "any block: its diagram and its gradient flow",
+    .about = "any block: its diagram, Jacobian, lint and gradient flow",
     .input = {{.name = "block",
                .label = "block",
                .kind = TB_SHOT_TEXT,

@@ -139,6 +139,39 @@ TB_TEST(a_diagram_outlives_its_block)
     tb_out_destroy(out);
 }
 
+/* The workbench says of a block what explain and lint say of it. */
+TB_TEST(workbench_reads_the_text)
+{
+    static const struct {
+        const char *set, *text;
+    } known[] = {
+        {"", "Jacobian: I + J_F(LN(x))\xC2\xB7J_LN(x)\nwhere F = 0: I\n"},
+        {"", "of the lane: clean, one final toll."},
+        {"", "Lint finds nothing."},
+        {"block=post-ln", "J_LN(x + F(x))\xC2\xB7(I + J_F(x))\nwhere F = 0: "
+                          "J_LN(x)\n"},
+        {"block=x = norm(x); x = x + F(x)", "Lint: normed-skip (warn)."},
+        {"block=mhc", "\xE2\x80\xA6\nwhere F = 0:"},
+        {"block=x = F(x)", "of the lane: none."}};
+    tb_out *out;
+    TB_OKAY(T, tb_out_create(T->ctx, &out));
+    for (size_t i = 0; i < TB_LEN(known); i++) {
+        char set[120];
+        tb_shot *s;
+        tb_format(set, sizeof set, "depth=1&width=16&tokens=4&%s",
+                  known[i].set);
+        TB_OKAY(T, tb_shot_create(T->ctx, "workbench", set, &s));
+        TB_CHECK(T, tb_shot_ok(s));
+        tb_out_reset(out);
+        TB_OKAY(T, tb_shot_term(s, &(tb_terminal){.width = 200}, out));
+        if (!strstr(tb_out_str(out), known[i].text))
+            tb_test_fail(T, __FILE__, __LINE__, "%s: no \"%s\" in %s",
+                         known[i].set, known[i].text, tb_out_str(out));
+        tb_shot_destroy(s);
+    }
+    tb_out_destroy(out);
+}
+
 /* C070, C071 */
 TB_TEST(batchnorm_numbers)
 {
