@@ -29,10 +29,10 @@ enum { QUIZ_NUMBERS = 2 };
 typedef struct quiz {
     const char *question, *wanted; /* "[mean, variance]" */
     double truth[QUIZ_NUMBERS];
-    size_t n; /* numbers of the answer; 0: this item has no test */
+    size_t n; /* numbers of the answer */
 } quiz;
 
-/** quiz_ask - the test of item k, from 1; leaves its panel. */
+/** quiz_ask - the test of item k, from 1; leaves its panels. */
 tb_status quiz_ask(tb_shot *s, size_t k, quiz *out);
 
 #endif
