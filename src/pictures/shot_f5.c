@@ -35,9 +35,9 @@ enum {
     WORDS = 262,   /* px of the words */
     SYMBOLS = 150, /* px of the symbols */
     PICTURE = 306, /* px of the bars */
-    ROW = 96,
+    ROW = 104,
     HEAD = 26,
-    HALF = 40 /* px of the longest bar */
+    HALF = 34 /* px of the longest bar */
 };
 
 typedef struct layout {
@@ -57,6 +57,25 @@ static void fit(layout *l)
             most = tb_max2(most, shot_far(row->moved, NULL, l->p->d));
     }
     l->unit = most > 0 ? HALF / most : 1;
+}
+
+/* A number over each bar, or under it, where the slot has room; clear of the
+ * thin line. */
+static void bar_numbers(layout *l, size_t r, double x, double middle)
+{
+    const part *row = &l->p->rows[r];
+    double slot = (double)PICTURE / (double)l->p->d;
+    for (size_t i = 0; i < l->p->d; i++) {
+        char text[TB_SHOW_CHARS];
+        double v = row->bars[i], end = row->moved ? row->moved[i] : v;
+        tb_style label = {.role = "label", .size = 12, .anchor = TB_MIDDLE};
+        end = v < 0 ? tb_min2(v, end) : tb_max2(v, end);
+        tb_show_number(v, text);
+        if (tb_text_width(text, 12, false) <= slot)
+            tb_plot_label(l->s, x + slot * ((double)i + 0.5),
+                          middle - end * l->unit + (v < 0 ? 14 : -5), text,
+                          &label);
+    }
 }
 
 static void bars(layout *l, size_t r, double x, double middle)
@@ -92,6 +111,7 @@ static void bars(layout *l, size_t r, double x, double middle)
         tb_scene_line(l->s, left + 2, y, left + slot - 2, y, &tick);
     }
     tb_scene_line(l->s, x, middle, x + PICTURE, middle, &axis);
+    bar_numbers(l, r, x, middle);
 }
 
 /* Symbols in frames: full where they are on, dashed and crossed where not. */
@@ -150,7 +170,9 @@ static tb_status parts_scene(tb_ctx *ctx, const void *data, tb_scene **out)
     fit(&l);
     tb_scene_text(l.s, MARGIN, 18, "what it does", &head);
     tb_scene_text(l.s, MARGIN + WORDS + 8, 18, "symbols", &head);
-    tb_scene_text(l.s, MARGIN + WORDS + SYMBOLS + 14, 18, "the list after it",
+    tb_scene_text(l.s, MARGIN + WORDS + SYMBOLS + 14, 18,
+                  tb_arena_printf(&l.s->arena,
+                                  "the list after it, dials 1 to %zu", l.p->d),
                   &head);
     for (size_t r = 0; r < ROWS; r++, y += ROW)
         row_of(&l, r, y);
@@ -189,8 +211,6 @@ static tb_status parts_term(tb_ctx *ctx, const void *data,
     tb_arena_clear(&a);
     tb_buf_putc(&out->buf, '\n');
     shot_columns_term(&c, term, out);
-    tb_buf_putc(&out->buf, '\n');
-    tb_term_wrap(&out->buf, term, 2, p->note);
     return tb_buf_status(&out->buf);
 }
 
@@ -372,12 +392,14 @@ static void fill(tb_shot *s, const build_of *b, parts *p)
                .band = b->n.s,
                .tone = TB_TONE_TOLL,
                .pills = {{"\xCE\xB5", "switch-eps", b->eps}}};
-    p->rows[2] = (part){.name = "squeeze",
-                        .symbols = "(z \xE2\x88\x92 \xCE\xBC) / \xE2\x88\x9A("
-                                   "\xCF\x83\xC2\xB2 + \xCE\xB5)",
-                        .words = "divide by the spread: now it is 1",
-                        .bars = b->n.hat,
-                        .tone = TB_TONE_LANE};
+    p->rows[2] =
+        (part){.name = "squeeze",
+               .symbols = "(z \xE2\x88\x92 \xCE\xBC) / \xE2\x88\x9A("
+                          "\xCF\x83\xC2\xB2 + \xCE\xB5)",
+               .words = shot_text(s, "divide by that: now the spread is %s",
+                                  tb_show_number(b->n.sigma / b->n.s, text)),
+               .bars = b->n.hat,
+               .tone = TB_TONE_LANE};
     p->rows[3] = (part){
         .name = "stretch, shift",
         .symbols = "\xCE\xB3 \xE2\x8A\x99 \xE2\x80\xA6 + \xCE\xB2",
