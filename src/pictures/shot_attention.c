@@ -11,8 +11,10 @@ typedef struct looks {
     size_t tokens, heads;
     double sharp;
     uint64_t seed;
-    bool causal, apart; /* apart: keys are another list's */
-    double *x, *m, *v;  /* [tokens, D] */
+    bool causal, turned; /* turned: q and k, each by its position */
+    bool apart;          /* keys are another list's */
+    bool own_values;     /* v is made of the list that is asked, too */
+    double *x, *m, *v;   /* [tokens, D] */
 } looks;
 
 /* Independent normal numbers, a list per token. */
@@ -43,27 +45,47 @@ static tb_status prepare(tb_shot *s, looks *l)
     return s->status;
 }
 
-static const char self_text[] = "ask = linear(d, d)\nkey = linear(d, d)\n"
-                                "mha(a*ask(x), key(x), v)";
-static const char cross_text[] = "ask = linear(d, d)\nkey = linear(d, d)\n"
-                                 "mha(a*ask(x), key(m), v)";
+#define MATRICES "ask = linear(d, d)\nkey = linear(d, d)\n"
+
+/* What is run: who is asked, whether positions turn, where values are from. */
+static const char *equation(const looks *l)
+{
+    if (l->own_values)
+        return MATRICES "value = linear(d, d)\nmha(a*ask(x), key(m), value(m))";
+    if (l->apart)
+        return MATRICES "mha(a*ask(x), key(m), v)";
+    return l->turned ? MATRICES "mha(rope(a*ask(x)), rope(key(x)), v)"
+                     : MATRICES "mha(a*ask(x), key(x), v)";
+}
+
+/* `uses`: the letters of the lists and numbers that the text has. */
+static tb_status evaluate(tb_shot *s, const looks *l, const char *text,
+                          const char *uses, const tb_eval_value *g,
+                          tb_eval_result **out)
+{
+    const tb_eval_value all[] = {{"x", 2, {l->tokens, D}, l->x},
+                                 {"a", 0, {0}, &l->sharp},
+                                 {"v", 2, {l->tokens, D}, l->v},
+                                 {"m", 2, {l->tokens, D}, l->m}};
+    tb_eval_value sets[TB_LEN(all)];
+    tb_eval e = {.text = text,
+                 .sets = sets,
+                 .cotangent = g,
+                 .heads = l->heads,
+                 .seed = l->seed,
+                 .mask = l->causal ? TB_EVAL_MASK_CAUSAL : TB_EVAL_MASK_NONE};
+    for (size_t i = 0; i < TB_LEN(all); i++)
+        if (strchr(uses, *all[i].name))
+            sets[e.nsets++] = all[i];
+    return tb_eval_run(s->ctx, &e, out);
+}
 
 /* The result of the attention, with the gradients where g is given. */
 static tb_status run(tb_shot *s, const looks *l, const tb_eval_value *g,
                      tb_eval_result **out)
 {
-    const tb_eval_value sets[] = {{"x", 2, {l->tokens, D}, l->x},
-                                  {"v", 2, {l->tokens, D}, l->v},
-                                  {"a", 0, {0}, &l->sharp},
-                                  {"m", 2, {l->tokens, D}, l->m}};
-    tb_eval e = {.text = l->apart ? cross_text : self_text,
-                 .sets = sets,
-                 .nsets = l->apart ? 4 : 3,
-                 .cotangent = g,
-                 .heads = l->heads,
-                 .seed = l->seed,
-                 .mask = l->causal ? TB_EVAL_MASK_CAUSAL : TB_EVAL_MASK_NONE};
-    return tb_eval_run(s->ctx, &e, out);
+    const char *uses = l->own_values ? "xam" : l->apart ? "xavm" : "xav";
+    return evaluate(s, l, equation(l), uses, g, out);
 }
 
 /* [heads][tokens][tokens] */
@@ -125,11 +147,39 @@ static tb_status reversed(tb_shot *s, looks l, const double *p, double *far)
     return TB_OK;
 }
 
+/* The weights once more, from the questions and keys themselves: a softmax of
+ * their inner products over the root of the width. */
+static tb_status by_hand(tb_shot *s, const looks *l, const double *p,
+                         double *far)
+{
+    tb_eval_result *q, *k = NULL;
+    size_t T = l->tokens;
+    TB_TRY(evaluate(s, l, MATRICES "a*ask(x)", "xa", NULL, &q));
+    tb_status status = evaluate(s, l, MATRICES "key(x)", "x", NULL, &k);
+    *far = 0;
+    for (size_t t = 0; status == TB_OK && t < T; t++) {
+        double e[MOST], sum = 0;
+        for (size_t j = 0; j < T; j++) {
+            double score = 0;
+            for (size_t i = 0; i < D; i++)
+                score += q->y.data[t * D + i] * k->y.data[j * D + i];
+            sum += e[j] = tb_exp(score / tb_sqrt(D));
+        }
+        for (size_t j = 0; j < T; j++)
+            *far = tb_max2(*far, tb_fabs(e[j] / sum - p[t * T + j]));
+    }
+    tb_eval_free(s->ctx, q);
+    if (k)
+        tb_eval_free(s->ctx, k);
+    return status;
+}
+
 /* --- panels --------------------------------------------------------------- */
 
 static const char *const token_names[MOST] = {"1", "2", "3", "4",
                                               "5", "6", "7", "8"};
 
+/* Two of them stand side by side. */
 static void grid(tb_shot *s, const char *title, const double *p, size_t T,
                  const char *keys, bool beside)
 {
@@ -145,7 +195,9 @@ static void grid(tb_shot *s, const char *title, const double *p, size_t T,
                    .row_label = "token that looks",
                    .column_label = keys,
                    .value_label = "weight",
-                   .limit = 1};
+                   .limit = 1,
+                   .decimals = T < MOST ? 3 : 2,
+                   .width = 371};
     if (beside)
         shot_beside(s, &shot_heat, h);
     else
@@ -169,18 +221,46 @@ static looks asked(const tb_shot *s)
 
 /* --- N1 ------------------------------------------------------------------- */
 
+static void check_self(tb_shot *s, const looks *l, const double *p,
+                       const double *masked, double hand, double order)
+{
+    size_t T = l->tokens;
+    shot_check_that(s,
+                    off_one(p, T, T) < 1e-12 && off_one(masked, T, T) < 1e-12,
+                    "every row sums to 1");
+    shot_check_that(s, nothing_later(masked, T),
+                    "with the causal mask nobody sees a later token");
+    if (!l->turned) {
+        shot_check_that(s, hand < 1e-12,
+                        "a weight is the softmax of q\xC2\xB7k / "
+                        "\xE2\x88\x9A%d",
+                        (int)D);
+        shot_check_that(s, order < 1e-12,
+                        "tokens in the other order have the same weights");
+    } else if (l->sharp > 0) {
+        shot_check_that(s, order > 1e-12,
+                        "tokens in the other order have other weights");
+    }
+}
+
 static tb_status build_self(tb_shot *s)
 {
     looks l = asked(s);
-    double *p, *masked, far;
+    double *p, *masked, order, hand;
+    l.turned = shot_on(s, "turn");
     TB_TRY(prepare(s, &l));
     TB_TRY(weights(s, &l, &p));
-    TB_TRY(reversed(s, l, p, &far));
-    l.causal = true;
-    TB_TRY(weights(s, &l, &masked));
+    TB_TRY(reversed(s, l, p, &order));
+    TB_TRY(by_hand(s, &l, p, &hand));
+    looks hidden = l;
+    hidden.causal = true;
+    TB_TRY(weights(s, &hidden, &masked));
     size_t T = l.tokens;
     shot_tell(s, "own", "weight of the last token on itself", p[T * T - 1]);
     shot_tell(s, "T", "tokens", (double)T);
+    shot_tell(s, "w", "width", D);
+    shot_tell(s, "order", "largest change of a weight in the other order",
+              order);
     shot_title(s, "Self-attention: every token asks all others",
                shot_text(s,
                          "Weights of %zu tokens, with and without a causal "
@@ -188,24 +268,29 @@ static tb_status build_self(tb_shot *s)
                          T));
     grid(s, "Who looks at whom", p, T, "token that is seen", false);
     grid(s, "With a causal mask", masked, T, "token that is seen", true);
-    shot_say(s, "A row is one token's question: its weights on all {T} tokens "
-                "sum to 1, and the answer is the sum of their values under "
-                "those weights. The last token keeps {own} for itself.");
-    shot_check_that(s,
-                    off_one(p, T, T) < 1e-12 && off_one(masked, T, T) < 1e-12,
-                    "every row sums to 1");
-    shot_check_that(s, nothing_later(masked, T),
-                    "with the causal mask nobody sees a later token");
-    shot_check_that(s, far < 1e-12,
-                    "without it, tokens in the other order "
-                    "give the same weights");
+    shot_say(s, "A row is one token's question q: its inner product with every "
+                "key k, over the root of the width {w}, through a softmax. The "
+                "weights on all {T} tokens sum to 1, and the answer is the sum "
+                "of the tokens' values under those weights. The last token "
+                "keeps {own} for itself.");
+    shot_say(s, l.turned ? "Questions and keys are turned by their positions, "
+                           "so that the order counts: the same tokens in the "
+                           "other order have weights that differ by up to "
+                           "{order}."
+                         : "The order does not count: the same tokens in the "
+                           "other order have the same weights (largest "
+                           "difference {order}). That is what positions are "
+                           "for.");
+    check_self(s, &l, p, masked, hand, order);
     return TB_OK;
 }
 
 const shot_row shot_n1 = {
     .name = "N1",
     .about = "self-attention: what each token looks at",
-    .input = {LOOKS_INPUTS},
+    .input = {LOOKS_INPUTS,
+              {"turn", "turn q and k by their positions", TB_SHOT_SWITCH, "0",
+               0, 1, .step = 1}},
     .build = build_self,
 };
 
@@ -235,20 +320,39 @@ static tb_status heads_apart(tb_shot *s, const looks *l, bool *apart)
     return status;
 }
 
+/* Numbers in the matrices of a whole attention with so many heads. */
+static tb_status count_weights(tb_shot *s, const looks *l, size_t heads,
+                               double *count)
+{
+    tb_eval_result *r;
+    const tb_eval_value g = {"y", 2, {l->tokens, D}, l->x};
+    looks whole = *l;
+    whole.heads = heads;
+    TB_TRY(evaluate(s, &whole, "attn(x)", "x", &g, &r));
+    *count = 0;
+    for (size_t i = 0; i < r->ngrads; i++)
+        if (strstr(r->grads[i].name, ".weight"))
+            *count += (double)(r->grads[i].dims[0] * r->grads[i].dims[1]);
+    tb_eval_free(s->ctx, r);
+    return TB_OK;
+}
+
 static tb_status build_heads(tb_shot *s)
 {
     static const size_t counts[] = {1, 2, 4};
     looks l = asked(s);
-    double *p;
+    double *p, one, all;
     bool apart;
     l.heads = counts[shot_choice(s, "heads")];
     TB_TRY(prepare(s, &l));
     TB_TRY(weights(s, &l, &p));
     TB_TRY(heads_apart(s, &l, &apart));
+    TB_TRY(count_weights(s, &l, 1, &one));
+    TB_TRY(count_weights(s, &l, l.heads, &all));
     size_t T = l.tokens;
     shot_tell(s, "heads", "heads", (double)l.heads);
     shot_tell(s, "w", "width of a head", (double)(D / l.heads));
-    shot_tell(s, "weights", "weights of q, k, v, o", 4.0 * D * D);
+    shot_tell(s, "weights", "weights of q, k, v, o", all);
     shot_title(s, "Multi-head attention: several questions at once",
                shot_text(s, "%zu heads of width %zu, %zu tokens.", l.heads,
                          (size_t)D / l.heads, T));
@@ -264,6 +368,7 @@ static tb_status build_heads(tb_shot *s)
     shot_check_that(s, apart,
                     "the values of one head change no bit of the "
                     "other heads' answers");
+    shot_check_that(s, all == one, "one head has as many weights: %g", one);
     return TB_OK;
 }
 
@@ -278,20 +383,21 @@ const shot_row shot_n2 = {
 
 /* --- N4 ------------------------------------------------------------------- */
 
-/* How much of a gradient at the decoder's token reaches each source token. */
-static tb_status to_source(tb_shot *s, const looks *l, size_t token,
-                           double *length)
+/* How much of a gradient at the decoder's token reaches each source token,
+ * through its key and its value. */
+static tb_status to_source(tb_shot *s, looks l, size_t token, double *length)
 {
-    double *g = shot_alloc(s, l->tokens * D, sizeof *g);
+    double *g = shot_alloc(s, l.tokens * D, sizeof *g);
     tb_eval_result *r;
     if (!g)
         return TB_ERR_MEMORY;
-    for (size_t i = 0; i < l->tokens; i++)
-        g[(token - 1) * D + i] = tb_rng_normal(tb_rng_make(l->seed, "g"), i);
-    const tb_eval_value cotangent = {"y", 2, {l->tokens, D}, g};
-    TB_TRY(run(s, l, &cotangent, &r));
+    l.own_values = true;
+    for (size_t i = 0; i < D; i++)
+        g[(token - 1) * D + i] = tb_rng_normal(tb_rng_make(l.seed, "g"), i);
+    const tb_eval_value cotangent = {"y", 2, {l.tokens, D}, g};
+    TB_TRY(run(s, &l, &cotangent, &r));
     for (size_t k = 0; k < r->ngrads; k++)
-        for (size_t j = 0; tb_streq(r->grads[k].name, "m") && j < l->tokens;
+        for (size_t j = 0; tb_streq(r->grads[k].name, "m") && j < l.tokens;
              j++) {
             double sum = 0;
             for (size_t i = 0; i < D; i++) {
@@ -304,31 +410,14 @@ static tb_status to_source(tb_shot *s, const looks *l, size_t token,
     return TB_OK;
 }
 
-static tb_status build_cross(tb_shot *s)
+static void draw_cross(tb_shot *s, const looks *l, const double *p,
+                       const double *g, size_t token)
 {
-    looks l = asked(s);
-    size_t token = shot_whole(s, "token");
-    double *p, *g = shot_alloc(s, MOST, sizeof *g), least = 1, least_g = 1e300;
+    size_t T = l->tokens;
+    bool beside = T < 6; /* else the numbers over its bars need the room */
     tb_bars *bars = shot_alloc(s, 1, sizeof *bars);
-    l.apart = true;
-    if (!g || !bars)
-        return TB_ERR_MEMORY;
-    if (token > l.tokens)
-        return TB_FAIL(s->ctx, TB_ERR_INPUT,
-                       "set token: got %zu, wanted 1 to %zu", token, l.tokens);
-    TB_TRY(prepare(s, &l));
-    TB_TRY(weights(s, &l, &p));
-    TB_TRY(to_source(s, &l, token, g));
-    size_t T = l.tokens;
-    for (size_t i = 0; i < T * T; i++)
-        least = tb_min2(least, p[i]);
-    for (size_t j = 0; j < T; j++)
-        least_g = tb_min2(least_g, g[j]);
-    shot_title(s, "Encoder-decoder attention: one list asks the other",
-               shot_text(s,
-                         "Weights of %zu decoder tokens on %zu source "
-                         "tokens.",
-                         T, T));
+    if (!bars)
+        return;
     grid(s, "Decoder asks, encoder answers", p, T, "source token", false);
     *bars = (tb_bars){.title =
                           shot_text(s, "What comes back from token %zu", token),
@@ -338,14 +427,46 @@ static tb_status build_cross(tb_shot *s)
                       .values = g,
                       .n = T,
                       .tone = TB_TONE_BOX,
-                      .width = 340,
+                      .width = beside ? 371 : 740,
                       .height = 300};
-    shot_beside(s, &shot_bars, bars);
+    if (beside)
+        shot_beside(s, &shot_bars, bars);
+    else
+        shot_below(s, &shot_bars, bars);
+}
+
+static tb_status build_cross(tb_shot *s)
+{
+    looks l = asked(s);
+    size_t token = shot_whole(s, "token"), T = l.tokens;
+    double *p, *g = shot_alloc(s, MOST, sizeof *g), least = 1, least_g = 1e300;
+    l.apart = true;
+    if (!g)
+        return TB_ERR_MEMORY;
+    if (token > T)
+        return TB_FAIL(s->ctx, TB_ERR_INPUT,
+                       "set token: got %zu, wanted 1 to %zu", token, T);
+    TB_TRY(prepare(s, &l));
+    TB_TRY(weights(s, &l, &p));
+    TB_TRY(to_source(s, l, token, g));
+    for (size_t i = 0; i < T * T; i++)
+        least = tb_min2(least, p[i]);
+    for (size_t j = 0; j < T; j++)
+        least_g = tb_min2(least_g, g[j]);
+    shot_title(s, "Encoder-decoder attention: one list asks the other",
+               shot_text(s,
+                         "Weights of %zu decoder tokens on %zu source "
+                         "tokens.",
+                         T, T));
+    draw_cross(s, &l, p, g, token);
+    shot_tell(s, "token", "the decoder's token", (double)token);
     shot_tell(s, "least", "smallest weight", least);
+    shot_tell(s, "least.back", "smallest gradient of a source token", least_g);
     shot_say(s, "Questions come from the decoder, keys and values from the "
                 "encoder's last floor. Nothing is hidden: the smallest weight "
-                "is {least}. The gradient of one decoder token reaches every "
-                "source token, and this is the only road it has to them.");
+                "is {least}. By keys and values the gradient of decoder token "
+                "{token} reaches every source token, {least.back} or more of "
+                "it, and this is the only road it has to them.");
     shot_check_that(s, off_one(p, T, T) < 1e-12, "every row sums to 1");
     shot_check_that(s, least > 0, "no source token is hidden");
     shot_check_that(s, least_g > 0, "every source token gets a gradient");

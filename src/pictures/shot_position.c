@@ -100,14 +100,15 @@ static void panels(tb_shot *s, const turned *t)
                         .y = t->dot,
                         .n = t->tokens,
                         .tone = TB_TONE_TOLL};
-    *chart = (tb_chart){.title = "Its inner product with the one at position 0",
+    *chart = (tb_chart){.title = "Its inner product with position 0",
                         .x_label = "distance",
                         .y_label = "over its length squared",
                         .series = line,
                         .count = 1,
-                        .height = 300};
+                        .width = 422,
+                        .height = 340};
     shot_below(s, &shot_heat, table);
-    shot_below(s, &shot_chart, chart);
+    shot_beside(s, &shot_chart, chart);
 }
 
 static tb_status build(tb_shot *s)
