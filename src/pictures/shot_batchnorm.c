@@ -73,23 +73,39 @@ static const char *describe(tb_shot *s, const tb_chart *c)
     return text ? shot_text(s, "%seps 1e-5, gain 1, bias 0.", text) : NULL;
 }
 
-static tb_status fill(tb_shot *s, tb_series *all, size_t at)
+/* The counts of `padding` from the least to the most. */
+static const double *rising(tb_shot *s, size_t *n)
 {
     const shot_value *counts = shot_get(s, "padding");
+    double *x = shot_alloc(s, counts->n, sizeof *x);
+    *n = counts->n;
+    for (size_t k = 0; x && k < *n; k++) {
+        size_t at = k;
+        for (; at && x[at - 1] > counts->data[k]; at--)
+            x[at] = x[at - 1];
+        x[at] = counts->data[k];
+    }
+    return x;
+}
+
+static tb_status fill(tb_shot *s, tb_series *all, size_t at)
+{
+    size_t n;
+    const double *counts = rising(s, &n);
     padded p = {.real = shot_get(s, "x")};
-    double *y = shot_alloc(s, counts->n * TB_LEN(lines), sizeof *y);
-    if (!y)
+    double *y = shot_alloc(s, n * TB_LEN(lines), sizeof *y);
+    if (!counts || !y)
         return TB_ERR_MEMORY;
-    for (size_t k = 0; k < counts->n; k++) {
-        TB_TRY(pad(s, (size_t)counts->data[k], &p));
+    for (size_t k = 0; k < n; k++) {
+        TB_TRY(pad(s, (size_t)counts[k], &p));
         for (size_t i = 0; i < TB_LEN(lines); i++)
-            TB_TRY(value_of(s, lines[i].text, &p, at, &y[i * counts->n + k]));
+            TB_TRY(value_of(s, lines[i].text, &p, at, &y[i * n + k]));
     }
     for (size_t i = 0; i < TB_LEN(lines); i++)
         all[i] = (tb_series){.label = lines[i].label,
-                             .x = counts->data,
-                             .y = y + i * counts->n,
-                             .n = counts->n,
+                             .x = counts,
+                             .y = y + i * n,
+                             .n = n,
                              .tone = lines[i].tone,
                              .dash = lines[i].dash,
                              .marker = lines[i].marker,

@@ -87,40 +87,73 @@ static void chart(tb_shot *s, const char *title, const char *y_label,
 /* --- N5 ------------------------------------------------------------------- */
 
 static const line depths[] = {
-    {"no skip: x = F(x)", "x = F(x)", TB_TONE_BAD, TB_DASHED, TB_MARK_CROSS},
-    {"post-LN", "post-ln", TB_TONE_TOLL, TB_SOLID, TB_MARK_DIAMOND},
-    {"pre-LN", "pre-ln", TB_TONE_LANE, TB_SOLID, TB_MARK_SQUARE},
+    {"no skip, total", "x = F(x)", TB_TONE_BAD, TB_DASHED, TB_MARK_CROSS},
+    {"post-LN, total", "post-ln", TB_TONE_TOLL, TB_SOLID, TB_MARK_DIAMOND},
+    {"pre-LN, total", "pre-ln", TB_TONE_LANE, TB_SOLID, TB_MARK_SQUARE},
 };
+/* Of the last two the lane as well; without a skip there is none. */
+static const line lanes[] = {
+    {"post-LN, lane alone", NULL, TB_TONE_TOLL, TB_DOTTED, TB_MARK_RING},
+    {"pre-LN, lane alone", NULL, TB_TONE_LANE, TB_DOTTED, TB_MARK_TRIANGLE},
+};
+enum { DEPTHS = TB_LEN(depths), LANES = TB_LEN(lanes) };
+
+static void draw_depth(tb_shot *s, const measured m[DEPTHS])
+{
+    line of[DEPTHS + LANES];
+    measured from[DEPTHS + LANES];
+    double *y[DEPTHS + LANES];
+    for (size_t i = 0; i < DEPTHS; i++) {
+        of[i] = depths[i];
+        from[i] = m[i];
+        y[i] = m[i].total;
+    }
+    for (size_t i = DEPTHS; i < DEPTHS + LANES; i++) {
+        of[i] = lanes[i - DEPTHS];
+        from[i] = m[1 + i - DEPTHS];
+        y[i] = from[i].lane;
+    }
+    chart(s, "Total gradient, and the lane alone",
+          "relative to the top, log "
+          "axis",
+          of, from, DEPTHS + LANES, y);
+}
+
+static void say_depth(tb_shot *s)
+{
+    shot_say(s, "Of a gradient of 1 at the top, {E7.plain} reaches the input "
+                "without skips, {E7.post} with post-LN and {E7.pre} with "
+                "pre-LN: a skip of either kind keeps the total alive.");
+    shot_say(s, "Where the norm stands decides what the lane alone carries: "
+                "{E6.post} with post-LN, {E6.pre} with pre-LN.");
+}
 
 static tb_status build_depth(tb_shot *s)
 {
-    measured m[TB_LEN(depths)];
-    double *total[TB_LEN(depths)];
+    measured m[DEPTHS];
     bool one = true;
-    for (size_t i = 0; i < TB_LEN(depths); i++) {
+    for (size_t i = 0; i < DEPTHS; i++)
         TB_TRY(measure(s, &depths[i], &m[i]));
-        total[i] = m[i].total;
-    }
     for (size_t k = 0; k < m[2].n; k++)
         one = one && m[2].lane[k] == 1;
-    shot_tell(s, "E7.plain", "no skip, at the input", total[0][0]);
-    shot_tell(s, "E7.post", "post-LN, at the input", total[1][0]);
-    shot_tell(s, "E7.pre", "pre-LN, at the input", total[2][0]);
+    double plain = m[0].total[0], post = m[1].total[0], pre = m[2].total[0];
+    shot_tell(s, "E7.plain", "no skip, at the input", plain);
+    shot_tell(s, "E7.post", "post-LN, at the input", post);
+    shot_tell(s, "E7.pre", "pre-LN, at the input", pre);
+    shot_tell(s, "E6.post", "post-LN, lane at the input", m[1].lane[0]);
+    shot_tell(s, "E6.pre", "pre-LN, lane at the input", m[2].lane[0]);
     shot_title(s, "Gradient flow in deep networks: what a skip saves",
                shot_text(s,
                          "Total gradient at the input over that at the top, "
-                         "%zu blocks: no skip %.3g, post-LN %.3g, pre-LN "
-                         "%.3g.",
-                         shot_whole(s, "N"), total[0][0], total[1][0],
-                         total[2][0]));
-    chart(s, "Total gradient by depth", "relative to the top, log axis", depths,
-          m, TB_LEN(depths), total);
-    shot_say(s, "Of a gradient of 1 at the top, {E7.plain} reaches the input "
-                "without skips, {E7.post} with post-LN and {E7.pre} with "
-                "pre-LN. A skip of either kind keeps it alive; where the norm "
-                "stands decides what the lane alone carries.");
+                         "%zu blocks: no skip %.3g, post-LN %.3g, pre-LN %.3g; "
+                         "the lane alone: post-LN %.3g, pre-LN %.3g.",
+                         shot_whole(s, "N"), plain, post, pre, m[1].lane[0],
+                         m[2].lane[0]));
+    draw_depth(s, m);
+    say_depth(s);
     shot_check_that(s, one, "pre-LN: the lane is exactly 1 at every sublayer");
-    shot_check_that(s, total[0][0] < total[1][0] && total[0][0] < total[2][0],
+    shot_check_that(s, m[0].lane[0] == 0, "without skips there is no lane");
+    shot_check_that(s, plain < post && plain < pre,
                     "without skips less arrives than with either placement");
     return TB_OK;
 }
@@ -151,7 +184,7 @@ static tb_status build_start(tb_shot *s)
 {
     measured m[LINES];
     double *total[LINES], *std[LINES], top[LINES];
-    bool one = true;
+    bool one = true, lane = true;
     for (size_t i = 0; i < LINES; i++) {
         TB_TRY(measure(s, &starts[i], &m[i]));
         total[i] = m[i].total;
@@ -160,6 +193,8 @@ static tb_status build_start(tb_shot *s)
     }
     for (size_t k = 0; k < m[3].n; k++)
         one = one && total[3][k] == 1 && std[3][k] == std[3][0];
+    for (size_t i = 0; i < LINES; i++)
+        lane = lane && m[i].lane[0] == 1;
     shot_tell(s, "E12.xavier", "growth, Xavier", top[0]);
     shot_tell(s, "E12.scaled", "growth, branches over sqrt(2N)", top[2]);
     shot_tell(s, "E7.xavier", "gradient at the input, Xavier", total[0][0]);
@@ -179,11 +214,12 @@ static tb_status build_start(tb_shot *s)
              "ReZero, which has no norm. Every branch adds to the spread: it "
              "grows {E12.xavier} times with Xavier weights and {E12.scaled} "
              "times once branch outputs are divided by sqrt(2N). The "
-             "gradient at the input shrinks from {E7.xavier} to "
+             "total gradient at the input goes from {E7.xavier} to "
              "{E7.scaled} times the one at the top.");
     shot_check_that(s, one,
                     "ReZero starts as the identity: spread and "
                     "gradient keep every bit");
+    shot_check_that(s, lane, "the lane alone is exactly 1 in all four");
     shot_check_that(s, top[2] < top[0],
                     "scaled branches let the stream grow "
                     "less");

@@ -11,7 +11,7 @@ enum { STEPS = 17, BATCH = 4, TOKENS = 16, WIDTH = 32, VOCAB = 64 };
 
 typedef struct stepped {
     double start;       /* loss before the step */
-    double loss[STEPS]; /* after it */
+    double loss[STEPS]; /* after it, over the loss before */
     double fall;        /* loss lost over what a straight line would lose, for
                            the shortest step */
     double slope;       /* length of the gradient, squared */
@@ -62,7 +62,8 @@ static tb_status step(stack *t, stepped *out)
     out->fall = (out->start - out->fall) / (1e-6 * out->slope);
     for (size_t i = 0; i < STEPS; i++) {
         TB_TRY(loss_after(t, &b, step_length(i), &out->loss[i]));
-        if (out->loss[i] < out->start)
+        out->loss[i] /= out->start;
+        if (out->loss[i] < 1)
             out->best = step_length(i);
     }
     return TB_OK;
@@ -123,11 +124,11 @@ static void chart(tb_shot *s, const stepped *post, const stepped *pre)
                          .marker = TB_MARK_SQUARE};
     *c = (tb_chart){.title = "Loss of the batch after one step",
                     .x_label = "log10 of the step's length (learning rate)",
-                    .y_label = "mean cross-entropy, log axis",
+                    .y_label = "over the loss before it, log axis",
                     .series = all,
                     .count = 2,
                     .log_y = true,
-                    .ref = pre->start,
+                    .ref = 1,
                     .has_ref = true,
                     .ref_label = "before"};
     shot_below(s, &shot_chart, c);
@@ -144,7 +145,8 @@ static tb_status build(tb_shot *s)
     shot_tell(s, "E15.post", "longest step that helps, post-LN", post->best);
     shot_tell(s, "E15.pre", "longest step that helps, pre-LN", pre->best);
     shot_tell(s, "N", "blocks", shot_num(s, "N"));
-    shot_tell(s, "worst.post", "loss after a step of the last length, post-LN",
+    shot_tell(s, "worst.post",
+              "loss after a step of the last length over that before, post-LN",
               post->loss[STEPS - 1]);
     shot_tell(s, "worst.pre", "the same, pre-LN", pre->loss[STEPS - 1]);
     shot_title(s, "Training stability: how long may the first step be?",
