@@ -100,6 +100,7 @@ int tb_columns_of(uint32_t cp);
 size_t tb_columns(const char *s);
 /** A one-column stand-in below 0x7f. */
 char tb_ascii_of(uint32_t cp);
+const char *tb_ascii_word(uint32_t cp); /* NULL: it has none */
 /** s cut to `max` columns with an ellipsis, in the arena. NULL reads "". */
 const char *tb_shorten(tb_arena *a, const char *s, size_t max);
 /** s cut to `px` pixels with an ellipsis. */

@@ -12,13 +12,24 @@ void shot_columns_add(shot_columns *c, const char *name, const double *list)
     c->lists[c->n++] = list;
 }
 
-static double largest(const shot_columns *c)
+/* The least number; the largest magnitude. */
+static double extremes(const shot_columns *c, double *most)
 {
-    double most = 0;
+    double least = *most = 0;
     for (size_t k = 0; k < c->n; k++)
-        for (size_t i = 0; i < c->d; i++)
-            most = tb_max2(most, tb_fabs(c->lists[k][i]));
-    return most;
+        for (size_t i = 0; i < c->d; i++) {
+            *most = tb_max2(*most, tb_fabs(c->lists[k][i]));
+            least = tb_min2(least, c->lists[k][i]);
+        }
+    return least;
+}
+
+/* A bar below zero, in whole cells: it looks another way, as it points there.
+ */
+static void below_zero(tb_buf *b, const tb_terminal *term, int cells)
+{
+    while (cells-- > 0)
+        tb_term_puts(b, term, tb_terminal_ascii(term) ? "-" : "\xE2\x96\x92");
 }
 
 static void cell(tb_buf *b, const tb_terminal *term, double v, double most,
@@ -31,7 +42,10 @@ static void cell(tb_buf *b, const tb_terminal *term, double v, double most,
     int used = tb_terminal_ascii(term) ? (eighths + 4) / 8 : (eighths + 7) / 8;
     if (used) {
         tb_buf_putc(b, ' ');
-        tb_term_bar(b, term, share, cells);
+        if (v < 0)
+            below_zero(b, term, used);
+        else
+            tb_term_bar(b, term, share, cells);
     }
     if (!last)
         tb_term_pad(b, cells + (used || !cells ? 0 : 1) - used + 1);
@@ -54,7 +68,7 @@ void shot_columns_term(const shot_columns *c, const tb_terminal *term,
                        tb_out *out)
 {
     int cells = (tb_terminal_width(term) - 3) / (int)c->n - NUMBER - 2;
-    double most = largest(c);
+    double most, least = extremes(c, &most);
     cells = cells > WIDEST ? WIDEST : cells < 2 ? 0 : cells;
     heads(&out->buf, term, c, cells);
     for (size_t i = 0; i < c->d; i++) {
@@ -63,6 +77,10 @@ void shot_columns_term(const shot_columns *c, const tb_terminal *term,
             cell(&out->buf, term, c->lists[k][i], most, cells, k + 1 == c->n);
         tb_buf_putc(&out->buf, '\n');
     }
+    if (cells && least < 0)
+        tb_term_wrap(&out->buf, term, 2,
+                     tb_terminal_ascii(term) ? "-: below 0"
+                                             : "\xE2\x96\x92: below 0");
 }
 
 static tb_status table(tb_arena *a, const shot_columns *c, tb_out *out)

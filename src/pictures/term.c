@@ -38,6 +38,17 @@ void tb_term_pad(tb_buf *b, int n)
         tb_buf_putc(b, ' ');
 }
 
+/* A character of running text before `next`: how it is spelled, NULL for
+ * itself, and how wide. "sqrt x", but "sqrt(x)". */
+static const char *spelled(const tb_terminal *t, uint32_t cp, const char *next,
+                           int *columns)
+{
+    const char *word = tb_terminal_ascii(t) ? tb_ascii_word(cp) : NULL;
+    *columns =
+        word ? (int)strcspn(word, *next == '(' ? " " : "") : tb_columns_of(cp);
+    return word;
+}
+
 /* Puts the n bytes at s, cutting a word longer than a line into pieces;
  * returns the column reached. */
 static int put_word(tb_buf *b, const tb_terminal *t, const char *s, size_t n,
@@ -46,22 +57,29 @@ static int put_word(tb_buf *b, const tb_terminal *t, const char *s, size_t n,
     const char *end = s + n;
     while (s < end) {
         uint32_t cp = tb_glyph_next(&s);
-        if (column + tb_columns_of(cp) > tb_terminal_width(t)) {
+        int columns;
+        const char *word = spelled(t, cp, s, &columns);
+        if (column + columns > tb_terminal_width(t)) {
             tb_buf_putc(b, '\n');
             tb_term_pad(b, indent);
             column = indent;
         }
-        put_code(b, tb_terminal_ascii(t), cp);
-        column += tb_columns_of(cp);
+        if (word)
+            tb_buf_printf(b, "%.*s", columns, word);
+        else
+            put_code(b, tb_terminal_ascii(t), cp);
+        column += columns;
     }
     return column;
 }
 
-static int word_columns(const char *s, size_t n)
+static int word_columns(const tb_terminal *t, const char *s, size_t n)
 {
-    int columns = 0;
-    for (const char *end = s + n; s < end;)
-        columns += tb_columns_of(tb_glyph_next(&s));
+    int columns = 0, one;
+    for (const char *end = s + n; s < end; columns += one) {
+        uint32_t cp = tb_glyph_next(&s);
+        spelled(t, cp, s, &one);
+    }
     return columns;
 }
 
@@ -70,7 +88,7 @@ void tb_term_wrap(tb_buf *b, const tb_terminal *t, int indent, const char *s)
     int column = 0;
     for (bool first = true; s && *s; first = false) {
         size_t n = strcspn(s, " ");
-        int needs = word_columns(s, n);
+        int needs = word_columns(t, s, n);
         if (!first && column + 1 + needs > tb_terminal_width(t)) {
             tb_buf_putc(b, '\n');
             tb_term_pad(b, indent);

@@ -36,6 +36,27 @@ TB_TEST(s1_draws_one_box)
     }
 }
 
+/* A bar below zero is drawn another way in a terminal too, and that is said. */
+TB_TEST(s1_below_zero)
+{
+    static const char *const marks[] = {"\xE2\x96\x92", "-"};
+    tb_out *out;
+    TB_OKAY(T, tb_out_create(T->ctx, &out));
+    for (int ascii = 0; ascii < 2; ascii++)
+        for (int below = 0; below < 2; below++) {
+            const tb_terminal term = {.width = 80, .ascii = ascii};
+            char note[32];
+            tb_shot *s =
+                make_shot(T, "S1", below ? "x=[-5,5],F=zero" : "F=zero");
+            tb_out_reset(out);
+            TB_OKAY(T, tb_shot_term(s, &term, out));
+            tb_format(note, sizeof note, "\n%s: below 0\n", marks[ascii]);
+            TB_CHECK(T, !strstr(tb_out_str(out), note) == !below);
+            tb_shot_destroy(s);
+        }
+    tb_out_destroy(out);
+}
+
 TB_TEST(s1_numbers)
 {
     tb_shot *s = make_shot(T, "S1", "F=zero");

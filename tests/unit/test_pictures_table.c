@@ -96,9 +96,9 @@ TB_TEST(verdicts_worst_first)
     check_terminal(T, tb_out_str(out), 50, true);
     TB_STR(T, tb_out_str(out),
            "FAIL NONFINITE: 3 values are nan (3, no threshold)\n"
-           "     > floor 7, ffn\n"
+           "     -> floor 7, ffn\n"
            "NOTE TOLL: the lane keeps 0.0114 of the signal\n"
-           "     (0.0114 < 0.1, ours) > k = 0\n"
+           "     (0.0114 < 0.1, ours) -> k = 0\n"
            "OK   JACCHECK: symbolic and numeric Jacobian agree\n");
     tb_out_destroy(out);
 }
@@ -165,6 +165,31 @@ TB_TEST(characters)
     TB_CHECK(T,
              tb_text_width("iii", 10, false) < tb_text_width("mmm", 10, false));
     tb_arena_clear(&a);
+}
+
+/* Plain ASCII spells Greek and roots in running text; counted as wide as it
+ * comes out. */
+TB_TEST(spelled_out)
+{
+    static const char text[] =
+        "\xCE\xB3/\xE2\x88\x9A(\xCF\x83\xC2\xB2+\xCE\xB5) "
+        "\xE2\x86\x92 1/\xE2\x88\x9A\xCE\xB5";
+    const tb_terminal plain = {.width = 40, .ascii = true},
+                      rich = {.width = 40};
+    tb_buf b;
+    tb_buf_init(&b, T->ctx);
+    tb_term_wrap(&b, &plain, 2, text);
+    TB_STR(T, tb_buf_str(&b), "gamma/sqrt(sigma^2+eps) -> 1/sqrt eps\n");
+    b.len = 0;
+    tb_term_wrap(&b, &rich, 2, text);
+    TB_CHECK(T, strlen(text) + 1 == b.len &&
+                    memcmp(tb_buf_str(&b), text, b.len - 1) == 0);
+    b.len = 0;
+    tb_term_wrap(&b, &plain, 2,
+                 "\xCF\x83\xCF\x83\xCF\x83\xCF\x83 \xCF\x83\xCF\x83\xCF\x83"
+                 "\xCF\x83");
+    TB_STR(T, tb_buf_str(&b), "sigmasigmasigmasigma\n  sigmasigmasigmasigma\n");
+    tb_buf_clear(&b);
 }
 
 /* Every allocation of a figure fails once; none crashes or leaks. */
