@@ -127,6 +127,9 @@ static tb_status read_audit(pool *p, tb_config *c, tb_flow_row *r)
     if (!r->audited)
         return TB_OK;
     TRY(numbers(c, real, COUNT(real), r));
+    r->has_sums = tb_config_what(c, "identity_error") != TB_CONFIG_ABSENT;
+    if (r->has_sums)
+        TRY(json_number(c, "identity_error", &r->identity_error));
     if (tb_config_what(c, "spectrum") != TB_CONFIG_OBJECT)
         return TB_OK;
     tb_spectrum *s = pool_get(p, 1, sizeof *s);
@@ -143,7 +146,7 @@ static tb_status read_row(pool *p, tb_config *c, tb_flow_row *r)
         ROW(total_min),  ROW(total_max),    ROW(norm_x),    ROW(median_x),
         ROW(std_first),  ROW(angle)};
     static const field whole[] = {ROW(k), ROW(layer), ROW(top_token),
-                                  ROW(top_channel)};
+                                  ROW(top_channel), ROW(nonfinite)};
     static const field text[] = {ROW(role), ROW(name)};
     tb_config *top, *one;
     int64_t norms;
@@ -206,6 +209,37 @@ static tb_status read_verdict(pool *p, tb_config *c, tb_verdict *v)
     return TB_OK;
 }
 
+/* Lists that only an audit makes are read from the last to the first, as they
+ * are kept. */
+static tb_status read_head(pool *p, tb_config *c, tb_flow_heads *h)
+{
+    static const field whole[] = {{"k", offsetof(tb_flow_heads, k)},
+                                  {"layer", offsetof(tb_flow_heads, layer)}};
+    tb_config *list, *one;
+    TRY(sizes(c, whole, COUNT(whole), h));
+    TRY(json_text(p, c, "role", NULL, &h->role));
+    TRY(tb_config_array(c, "first", &list));
+    h->heads = tb_config_length(list);
+    h->first = pool_get(p, h->heads, sizeof *h->first);
+    for (size_t i = 0; h->first && i < h->heads; i++) {
+        TRY(tb_config_item(list, i, &one));
+        TRY(json_number(one, NULL, &h->first[i]));
+    }
+    return pool_status(p);
+}
+
+static tb_status read_check(pool *p, tb_config *c, tb_flow_check *x)
+{
+    static const field real[] = {
+        {"error", offsetof(tb_flow_check, error)},
+        {"elementwise", offsetof(tb_flow_check, elementwise)},
+        {"adjoint", offsetof(tb_flow_check, adjoint)}};
+    static const field whole[] = {{"layer", offsetof(tb_flow_check, layer)}};
+    TRY(numbers(c, real, COUNT(real), x));
+    TRY(sizes(c, whole, COUNT(whole), x));
+    return json_text(p, c, "role", NULL, &x->role);
+}
+
 static tb_status read_change(pool *p, tb_config *c, tb_flow_change *x)
 {
     static const field real[] = {
@@ -219,8 +253,8 @@ static tb_status read_change(pool *p, tb_config *c, tb_flow_change *x)
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* One loop for all lists of objects. */
-#define READ_LIST(fn, type)                                                    \
+/* One loop for all lists of objects; `last`: from the last to the first. */
+#define READ_LIST(fn, type, last)                                              \
     static tb_status fn##s(pool *p, tb_config *c, const char *key, type **out, \
                            size_t *n)                                          \
     {                                                                          \
@@ -230,16 +264,18 @@ static tb_status read_change(pool *p, tb_config *c, tb_flow_change *x)
         *out = pool_get(p, *n, sizeof **out);                                  \
         for (size_t i = 0; *out && i < *n; i++) {                              \
             TRY(tb_config_item(list, i, &one));                                \
-            TRY(fn(p, one, &(*out)[i]));                                       \
+            TRY(fn(p, one, &(*out)[last ? *n - 1 - i : i]));                   \
         }                                                                      \
         return pool_status(p);                                                 \
     }
 
-READ_LIST(read_row, tb_flow_row)
-READ_LIST(read_norm, tb_flow_norm)
-READ_LIST(read_weight, tb_flow_weight)
-READ_LIST(read_verdict, tb_verdict)
-READ_LIST(read_change, tb_flow_change)
+READ_LIST(read_row, tb_flow_row, false)
+READ_LIST(read_norm, tb_flow_norm, false)
+READ_LIST(read_weight, tb_flow_weight, false)
+READ_LIST(read_verdict, tb_verdict, false)
+READ_LIST(read_change, tb_flow_change, false)
+READ_LIST(read_head, tb_flow_heads, true)
+READ_LIST(read_check, tb_flow_check, true)
 
 static tb_status read_final(tb_config *run, const char *key, tb_flow_stack *s)
 {
@@ -291,6 +327,10 @@ tb_status flow_read(pool *p, tb_config *run, tb_flow **out)
     TRY(read_norms(p, run, "norms", &f->norms, &f->nnorms));
     TRY(read_weights(p, run, "weights", &f->weights, &f->nweights));
     f->has_spread = f->nweights && f->weights[0].start;
+    if (tb_config_what(run, "attention") != TB_CONFIG_ABSENT)
+        TRY(read_heads(p, run, "attention", &f->attention, &f->nattention));
+    if (tb_config_what(run, "checks") != TB_CONFIG_ABSENT)
+        TRY(read_checks(p, run, "checks", &f->checks, &f->nchecks));
     TRY(read_verdicts(p, run, "verdicts", &f->verdicts, &f->nverdicts));
     f->has_spectrum = tb_config_what(run, "spectrum") == TB_CONFIG_OBJECT;
     if (f->has_spectrum)

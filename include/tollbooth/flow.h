@@ -25,7 +25,8 @@ typedef struct tb_threshold {
     double value;
 } tb_threshold;
 
-/** What takes longer: the Jacobian of every sublayer. It is asked for by
+/** What takes longer: the Jacobian of every sublayer, its sums once more, its
+ * attention, a check of all derivatives. It is asked for by
  * address, so that a program which never asks does not carry it. */
 typedef struct tb_flow_auditor tb_flow_auditor;
 extern const tb_flow_auditor tb_flow_audit;
@@ -83,6 +84,7 @@ typedef struct tb_flow_row {
     size_t top_channel;
     double std_first; /* std_x of the first token of each row alone */
     double angle;     /* between x_(k-1) and x_k, mean over tokens, over pi */
+    size_t nonfinite; /* numbers in x_k and in its gradient */
     bool audited;     /* of J = d x_k / d x_(k-1), n = its elements: */
     double identity_share, identity_share_error; /* tr(J)/n and its standard
                          error; 0: by all rows of J, no probes */
@@ -90,6 +92,8 @@ typedef struct tb_flow_row {
     double jacobian_off;                         /* |J - I|_F / sqrt(n) */
     double sigma_max;            /* a lower bound, where probes were used */
     const tb_spectrum *spectrum; /* all singular values of J, or NULL */
+    bool has_sums;               /* there are sums on its lane: */
+    double identity_error;       /* E13, the largest of them */
 } tb_flow_row;
 
 /** One norm, wherever it stands. k is that of the row it belongs to; norms
@@ -115,6 +119,24 @@ typedef struct tb_flow_weight {
     const char *start; /* its init rule: "normal(0.02)" */
     double mean, std;  /* over its elements, as they are; spec.weights only */
 } tb_flow_weight;
+
+/** What the queries of a sublayer give the first token, head by head: the mean
+ * over those that see anything. */
+typedef struct tb_flow_heads {
+    size_t k, layer;
+    const char *role;
+    size_t heads;
+    double *first; /* [heads] */
+} tb_flow_heads;
+
+/** E10 of one block in double, along a random direction. */
+typedef struct tb_flow_check {
+    size_t layer;
+    const char *role;
+    double error;       /* against a difference: max|A - N| / max|A| */
+    double elementwise; /* the largest |A - N| / (|A| + |N|) */
+    double adjoint;     /* tangent pass against backward pass */
+} tb_flow_check;
 
 typedef enum tb_level { TB_OK_, TB_NOTE, TB_WARN, TB_FAILED } tb_level;
 const char *tb_level_name(tb_level l); /* "OK" "NOTE" "WARN" "FAIL" */
@@ -166,6 +188,10 @@ typedef struct tb_flow {
     tb_flow_weight *weights;
     bool has_spectrum;
     tb_spectrum spectrum;
+    size_t nattention; /* with spec.audit; from the top to the bottom */
+    tb_flow_heads *attention;
+    size_t nchecks; /* the same; blocks with stop() have none */
+    tb_flow_check *checks;
     size_t nverdicts;
     tb_verdict *verdicts;
     size_t nchanges; /* with spec.what_if */

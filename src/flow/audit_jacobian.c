@@ -4,44 +4,11 @@
  * The largest singular value is that of a bidiagonal matrix (Golub, Kahan
  * 1965), whose steps need J and its transpose; no basis is kept, so copies of
  * it may appear there, which move it nowhere. */
-#include "flow/walk.h"
+#include "flow/audit.h"
 
 enum { PROBES = 8, STEPS = 24, STEPS_OF_ROWS = 256 };
 
-struct tb_audit {
-    uint64_t seed;
-    void *from, *to; /* of the walk's type: x and what J makes of it */
-    double *rows;    /* [n,n], NULL: too many */
-    double *u, *v, *image;
-};
-
-/** d x_hi / d x_lo; of several streams that of the whole block. */
-typedef struct piece {
-    tb_walk *w;
-    const tb_run *run;
-    int lo, hi;
-} piece;
-
-static tb_status make(tb_walk *w, uint64_t seed, tb_arena *a)
-{
-    tb_audit *x = TB_NEW(a, tb_audit);
-    size_t bytes = w->n * tb_dtype_size(w->m->dtype);
-    bool few = w->n <= TB_SPECTRUM_MAX;
-    if (!x)
-        return TB_ERR_MEMORY;
-    x->seed = seed;
-    x->from = tb_arena_alloc(a, bytes);
-    x->to = tb_arena_alloc(a, bytes);
-    x->u = tb_arena_alloc(a, w->n * sizeof *x->u);
-    x->v = tb_arena_alloc(a, w->n * sizeof *x->v);
-    x->image = tb_arena_alloc(a, w->n * sizeof *x->image);
-    if (few)
-        x->rows = tb_arena_alloc(a, w->n * w->n * sizeof *x->rows);
-    w->audit = x;
-    return x->from && x->to && x->u && x->v && x->image && (!few || x->rows)
-               ? TB_OK
-               : TB_ERR_MEMORY;
-}
+typedef tb_audit_piece piece;
 
 /* --- products ------------------------------------------------------------- */
 
@@ -293,23 +260,21 @@ static tb_status all_values(tb_walk *w, tb_flow_row *row)
     return TB_OK;
 }
 
-static tb_status row_of(tb_walk *w, const tb_run *run, size_t p, int lo, int hi,
-                        tb_flow_row *row)
+tb_status tb_audit_jacobian(const tb_audit_piece *j)
 {
-    const piece j = {w, run, lo, hi};
+    tb_walk *w = j->w;
+    tb_flow_row *row = j->row;
     size_t at = (size_t)(row - w->f->rows);
     row->audited = true;
     if (w->audit->rows) {
-        TB_TRY(all_rows(&j));
+        TB_TRY(all_rows(j));
         read_rows(w, row);
     } else {
-        TB_TRY(probe(&j, at, row));
+        TB_TRY(probe(j, at, row));
     }
-    TB_TRY(largest(&j, at, &row->sigma_max));
+    TB_TRY(largest(j, at, &row->sigma_max));
     bool finite = tb_isfinite(row->jacobian_rms);
-    if (!w->audit->rows || !finite || !is_chosen(w, tb_model_layer(w->m, p)))
+    if (!w->audit->rows || !finite || !is_chosen(w, row->layer))
         return TB_OK;
     return all_values(w, row);
 }
-
-const tb_flow_auditor tb_flow_audit = {make, row_of};

@@ -32,6 +32,7 @@ void tb_walk_gains(tb_walk *w, const void *total, tb_flow_row *row)
     row->total_min = ratio(low, one);
     row->total_max = ratio(high, one);
     w->arrived = l.whole;
+    row->nonfinite += l.nonfinite;
     w->nonfinite += l.nonfinite;
 }
 
@@ -62,9 +63,9 @@ static tb_status branch_size(tb_walk *w, const tb_run *run, const tb_graph *g,
 /* --- tolls -------------------------------------------------------------------
  */
 
-/* Is node i of those that make x at hi out of x at lo? Boundaries are in the
- * order of their nodes; what stands before all of them belongs to the first. */
-static bool between(const tb_graph *g, int lo, int hi, int i)
+/* Boundaries are in the order of their nodes; what stands before all of them
+ * belongs to the first. */
+bool tb_walk_between(const tb_graph *g, int lo, int hi, int i)
 {
     bool after = lo == 0 || i > g->boundaries[lo].node;
     return after && (hi == g->nboundaries - 1 || i <= g->boundaries[hi].node);
@@ -74,6 +75,11 @@ tb_status tb_walk_audit(tb_walk *w, const tb_run *run, size_t p, int lo, int hi,
                         tb_flow_row *row)
 {
     return w->auditor ? w->auditor->row(w, run, p, lo, hi, row) : TB_OK;
+}
+
+tb_status tb_walk_audit_part(tb_walk *w, const tb_run *run, size_t p)
+{
+    return w->auditor ? w->auditor->part(w, run, p) : TB_OK;
 }
 
 tb_status tb_walk_tolls(tb_walk *w, const tb_run *run, size_t p, int lo, int hi,
@@ -89,7 +95,7 @@ tb_status tb_walk_tolls(tb_walk *w, const tb_run *run, size_t p, int lo, int hi,
     for (int i = g->nnodes - 1; i >= 0 && s == TB_OK; i--) {
         const tb_flow_norm *norm;
         bool lane = marks[i] && g->nodes[i].op->lane == TB_LANE_TOLL;
-        if (!g->nodes[i].op->gain || (!lane && !between(g, lo, hi, i)))
+        if (!g->nodes[i].op->gain || (!lane && !tb_walk_between(g, lo, hi, i)))
             continue;
         s = tb_walk_norm(w, run, p, i, lane, &norm);
         if (s != TB_OK || !lane)
@@ -109,6 +115,7 @@ tb_status tb_walk_values(tb_walk *w, const tb_run *run, size_t p, int lo,
     const tb_graph *g = tb_model_graph(w->m, p);
     const tb_spread x = tb_flow_spread(w->ctx, w->k, w->nx, out);
     row->std_x = x.std;
+    row->nonfinite += x.nonfinite;
     w->nonfinite += x.nonfinite;
     TB_TRY(tb_walk_tolls(w, run, p, lo, hi, row));
     TB_TRY(tb_walk_stream(w, in, out, row));
@@ -244,7 +251,7 @@ static tb_status layer_down(tb_walk *w, tb_flow_box *box, size_t p)
         TB_TRY(step_down(w, &run, p, s));
     }
     swap(&w->total, &w->next);
-    return TB_OK;
+    return tb_walk_audit_part(w, &run, p);
 }
 
 static tb_status stem_row(tb_walk *w)

@@ -27,6 +27,8 @@ static void audit_json(const tb_flow_row *r, tb_json *j)
     tb_json_number(j, "jacobian_rms_error", r->jacobian_rms_error);
     tb_json_number(j, "jacobian_off", r->jacobian_off);
     tb_json_number(j, "sigma_max", r->sigma_max);
+    if (r->has_sums)
+        tb_json_number(j, "identity_error", r->identity_error);
     if (r->spectrum)
         spectrum_json(r->spectrum, j);
 }
@@ -61,6 +63,7 @@ static void row_json(const tb_flow_row *r, tb_json *j)
     tb_json_int(j, "top_channel", (int64_t)r->top_channel);
     tb_json_number(j, "std_first", r->std_first);
     tb_json_number(j, "angle", r->angle);
+    tb_json_int(j, "nonfinite", (int64_t)r->nonfinite);
     if (r->audited)
         audit_json(r, j);
     tb_json_end(j);
@@ -87,6 +90,42 @@ static void norms_json(const tb_flow *f, tb_json *j)
             tb_json_number(j, "s_max", n->s_max);
             tb_json_number(j, "eps_share", n->eps_share);
         }
+        tb_json_end(j);
+    }
+    tb_json_end(j);
+}
+
+static void role_and_layer(const char *role, size_t layer, tb_json *j)
+{
+    if (role)
+        tb_json_string(j, "role", role);
+    tb_json_int(j, "layer", (int64_t)layer);
+}
+
+static void attention_json(const tb_flow *f, tb_json *j)
+{
+    tb_json_array(j, "attention");
+    for (size_t i = f->nattention; i-- > 0;) {
+        const tb_flow_heads *h = &f->attention[i];
+        tb_json_object(j, NULL);
+        tb_json_int(j, "k", (int64_t)h->k);
+        role_and_layer(h->role, h->layer, j);
+        tb_json_tensor(j, "first", TB_F64, h->first, 1, &h->heads);
+        tb_json_end(j);
+    }
+    tb_json_end(j);
+}
+
+static void checks_json(const tb_flow *f, tb_json *j)
+{
+    tb_json_array(j, "checks");
+    for (size_t i = f->nchecks; i-- > 0;) {
+        const tb_flow_check *c = &f->checks[i];
+        tb_json_object(j, NULL);
+        role_and_layer(c->role, c->layer, j);
+        tb_json_number(j, "error", c->error);
+        tb_json_number(j, "elementwise", c->elementwise);
+        tb_json_number(j, "adjoint", c->adjoint);
         tb_json_end(j);
     }
     tb_json_end(j);
@@ -189,6 +228,10 @@ void tb_flow_json(const tb_flow *f, tb_json *j, const char *key)
         spectrum_json(&f->spectrum, j);
     else
         tb_json_null(j, "spectrum");
+    if (f->attention)
+        attention_json(f, j);
+    if (f->checks)
+        checks_json(f, j);
     tb_verdicts_json(f->verdicts, f->nverdicts, j, "verdicts");
     changes_json(f, j);
     tb_json_end(j);

@@ -172,7 +172,8 @@ static tb_status layer_down(tb_history *h, size_t p)
     row->role = w->stack->role;
     row->k = w->k_now--;
     row->layer = tb_model_layer(w->m, p);
-    return tb_walk_audit(w, &run, p, 0, g->nboundaries - 1, row);
+    TB_TRY(tb_walk_audit(w, &run, p, 0, g->nboundaries - 1, row));
+    return tb_walk_audit_part(w, &run, p);
 }
 
 static tb_status stem_down(tb_history *h)

@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /* Findings in words. One row per code: what is measured, two limits, where
  * the limits come from. Limits without an outside source say "ours". */
-#include "flow/flow_model.h"
+#include "flow/verdict.h"
 
-/** A number and where it was found. */
-typedef struct finding {
-    double value;
-    const tb_flow_row *at; /* NULL: the whole stack */
-    bool applies;
-    const tb_flow_norm *norm; /* or of one norm, */
-    bool number;              /* or of the largest number of that row */
-} finding;
-
+typedef tb_finding finding;
 typedef finding (*measure_fn)(const tb_flow *f, size_t nonfinite);
+
+enum { LEVELS = 3 };
 
 typedef struct verdict_row {
     const char *code;
     measure_fn measure;
-    bool low;        /* low values are bad */
-    double limit[2]; /* first and second level; NaN: none */
-    tb_level level[2];
+    bool low;             /* low values are bad */
+    double limit[LEVELS]; /* one for each level that is not OK */
+    tb_level level[LEVELS];
     const char *bad, *good;
     const char *source;
 } verdict_row;
 
 #define NONE __builtin_nan("")
 
+/* The first value on its way up; of gradients alone the first on its way
+ * down. */
 static finding count_nonfinite(const tb_flow *f, size_t nonfinite)
 {
-    (void)f;
-    return (finding){.value = (double)nonfinite, .applies = true};
+    const tb_flow_row *at = NULL;
+    for (size_t i = 0; nonfinite && i < f->nrows; i++)
+        if (f->rows[i].nonfinite)
+            at = &f->rows[i];
+    for (size_t i = f->nrows; nonfinite && i-- > 0;)
+        if (f->rows[i].nonfinite && !tb_isfinite(f->rows[i].norm_x))
+            at = &f->rows[i];
+    return (finding){.value = (double)nonfinite, .at = at, .applies = true};
 }
 
 static finding smallest_total(const tb_flow *f, size_t nonfinite)
@@ -92,6 +94,8 @@ static finding slope(const tb_flow *f, size_t nonfinite)
     return out;
 }
 
+/* A sublayer that no path leads around; of an audit also what little of the
+ * identity is left (E11) where the gradient drops to less than a fifth. */
 static finding no_skip(const tb_flow *f, size_t nonfinite)
 {
     finding out = {.value = 1, .applies = nonfinite == 0};
@@ -100,6 +104,14 @@ static finding no_skip(const tb_flow *f, size_t nonfinite)
     for (size_t i = f->nrows; i-- > 1;)
         if (f->rows[i].local_lane == 0)
             out = (finding){.value = 0, .at = &f->rows[i], .applies = true};
+    for (size_t i = 1; i < f->nrows; i++) {
+        const tb_flow_row *r = &f->rows[i];
+        bool drops = f->rows[i - 1].total < r->total / 5;
+        if (r->audited && drops && r->identity_share < out.value) {
+            out.value = r->identity_share;
+            out.at = r;
+        }
+    }
     return out;
 }
 
@@ -112,16 +124,19 @@ static finding early_big(const tb_flow *f, size_t nonfinite)
         .value = f->rows[0].total, .at = &f->rows[0], .applies = clean};
 }
 
+/* The smaller of two things that both say how much happens here. */
+static double happens(const tb_flow_row *r)
+{
+    return r->branch_ratio < r->angle ? r->branch_ratio : r->angle;
+}
+
 static finding dead_depth(const tb_flow *f, size_t nonfinite)
 {
     const tb_flow_row *at = NULL;
-    double largest = 0;
     for (size_t i = f->nrows - f->nrows / 3; i < f->nrows; i++)
-        if (!at || f->rows[i].branch_ratio > largest) {
+        if (!at || happens(&f->rows[i]) > happens(at))
             at = &f->rows[i];
-            largest = at->branch_ratio;
-        }
-    return (finding){.value = largest,
+    return (finding){.value = at ? happens(at) : 0,
                      .at = at,
                      .applies = nonfinite == 0 && at && has_lane(f)};
 }
@@ -196,24 +211,25 @@ static const verdict_row table[] = {
     {"NONFINITE",
      count_nonfinite,
      false,
-     {0, NONE},
-     {TB_FAILED, TB_FAILED},
+     {0},
+     {TB_FAILED},
      "values or gradients are not finite",
      "every number is finite",
      "Hugging Face DebugUnderflowOverflow stops on the first"},
     {"NOSKIP",
      no_skip,
      true,
-     {0.5, NONE},
-     {TB_FAILED, TB_FAILED},
-     "a sublayer has no path around its branch",
-     "every sublayer has a path around its branch",
-     "ours"},
+     {0.1},
+     {TB_FAILED},
+     "no identity path: none leads around the branch, or little of the "
+     "identity is left where the gradient drops to less than a fifth",
+     "every sublayer has an identity path",
+     "ours; case: entrenar issue 313"},
     {"ZEROSUM",
      zero_sum,
      true,
-     {1e-5, NONE},
-     {TB_FAILED, TB_FAILED},
+     {1e-5},
+     {TB_FAILED},
      "a norm on the lane gives nothing back: the gradient that arrives is one "
      "it takes to zero, as that of a sum of its outputs",
      "no norm on the lane takes what arrives to zero",
@@ -246,24 +262,24 @@ static const verdict_row table[] = {
     {"SLOPE",
      slope,
      false,
-     {1.1, NONE},
-     {TB_NOTE, TB_NOTE},
+     {1.1},
+     {TB_NOTE},
      "the total changes by a steady factor per sublayer",
      "no steady factor per sublayer",
      "ours"},
     {"EARLYBIG",
      early_big,
      false,
-     {3, NONE},
-     {TB_NOTE, TB_NOTE},
+     {3},
+     {TB_NOTE},
      "the total grows toward the input, as known of pre-norm stacks",
      "the total does not grow much toward the input",
      "Megatron-DeepSpeed issue 149; number ours"},
     {"DEADDEPTH",
      dead_depth,
      true,
-     {0.01, NONE},
-     {TB_NOTE, TB_NOTE},
+     {0.01},
+     {TB_NOTE},
      "the last third of the sublayers adds almost nothing",
      "the last third of the sublayers still adds to the stream",
      "effect: arXiv:2502.05795; number ours"},
@@ -278,28 +294,52 @@ static const verdict_row table[] = {
     {"MASSIVE",
      massive,
      false,
-     {1000, NONE},
-     {TB_NOTE, TB_NOTE},
+     {1000},
+     {TB_NOTE},
      "a number above 100 is this many times the middle one of its stream",
      "no number above 100 that stands far out of its stream",
      "Sun et al., arXiv:2402.17762"},
+    {"IDENTITY",
+     tb_find_identity,
+     false,
+     {1e-4},
+     {TB_FAILED},
+     "a sum on the lane is not the sum of the stream and its branches",
+     "the stream is what it was and what the branches add",
+     "idea: TransformerLens issues 1639 and 1648; number ours"},
+    {"JACCHECK",
+     tb_find_check,
+     false,
+     {1e-7, 1e-4, 1e-2},
+     {TB_NOTE, TB_WARN, TB_FAILED},
+     "derivatives in double are not those of central differences",
+     "derivatives in double are those of central differences",
+     "ladder of the CS231n course notes"},
+    {"SINK",
+     tb_find_sink,
+     false,
+     {0.3},
+     {TB_NOTE},
+     "a head gives the first token much of its attention",
+     "no head gives the first token much of its attention",
+     "Gu et al., arXiv:2410.10781"},
     {"EPS",
      eps_works,
      false,
-     {0.1, NONE},
-     {TB_NOTE, TB_NOTE},
+     {0.1},
+     {TB_NOTE},
      "eps is a large share of what a norm divides a token by, squared",
      "eps is small beside what the norms divide by",
      "ours"},
 };
 
 static void override_limits(const tb_flow_spec *spec, const char *code,
-                            double limit[2])
+                            double limit[LEVELS])
 {
     for (size_t i = 0; i < spec->nthresholds; i++)
         if (tb_streq(spec->thresholds[i].code, code)) {
             limit[0] = spec->thresholds[i].value;
-            limit[1] = NONE;
+            limit[1] = limit[2] = NONE;
         }
 }
 
@@ -320,9 +360,27 @@ static const char *place(tb_arena *a, const tb_flow_row *at, const char *role)
                            blank, at->layer);
 }
 
-static const char *where(tb_arena *a, const finding *x, const char *role)
+/* "k 3, attn of block 2, head 4; 12 of 48 heads". */
+static const char *where_of_head(tb_arena *a, const tb_flow *f,
+                                 const finding *x, double limit)
+{
+    size_t of, n = tb_count_sinks(f, limit, &of);
+    const char *at =
+        place(a, &f->rows[x->heads->k - f->rows[0].k], x->heads->role);
+    return at ? tb_arena_printf(a, "%s, head %zu; %zu of %zu heads", at,
+                                x->head + 1, n, of)
+              : NULL;
+}
+
+static const char *where(tb_arena *a, const tb_flow *f, const finding *x,
+                         const char *role, double limit)
 {
     const char *at = place(a, x->at, role);
+    if (x->heads)
+        return where_of_head(a, f, x, limit);
+    if (x->check)
+        return tb_arena_printf(a, "%s%sblock %zu", role ? role : "",
+                               role ? " " : "", x->check->layer);
     if (x->norm)
         return x->norm->layer
                    ? tb_arena_printf(a, "%s%s%s, block %zu", role ? role : "",
@@ -337,11 +395,13 @@ static const char *where(tb_arena *a, const finding *x, const char *role)
                            x->at->top_token, x->at->top_channel);
 }
 
-static tb_status judge_row(tb_arena *a, const verdict_row *row,
-                           const finding *x, const char *role,
-                           const tb_flow_spec *spec, tb_verdict *out)
+static tb_status judge_row(tb_arena *a, const tb_flow *f,
+                           const verdict_row *row, const finding *x,
+                           const char *role, const tb_flow_spec *spec,
+                           tb_verdict *out)
 {
-    double limit[2] = {row->limit[0], row->limit[1]};
+    double limit[LEVELS];
+    memcpy(limit, row->limit, sizeof limit);
     override_limits(spec, row->code, limit);
     *out = (tb_verdict){.code = row->code,
                         .level = TB_OK_,
@@ -349,9 +409,9 @@ static tb_status judge_row(tb_arena *a, const verdict_row *row,
                         .threshold = limit[0],
                         .sentence = row->good,
                         .source = row->source,
-                        .where = where(a, x, role)};
-    for (int i = 0; i < 2; i++)
-        if (beyond(row, x->value, limit[i])) {
+                        .where = where(a, f, x, role, limit[0])};
+    for (int i = 0; i < LEVELS; i++)
+        if (row->level[i] != TB_OK_ && beyond(row, x->value, limit[i])) {
             out->level = row->level[i];
             out->threshold = limit[i];
             out->sentence = row->bad;
@@ -399,7 +459,7 @@ static tb_status judge_stack(tb_flow_box *box, size_t stack, size_t nonfinite,
     for (size_t i = 0; i < TB_LEN(table); i++) {
         finding x = table[i].measure(&one, nonfinite);
         if (x.applies)
-            TB_TRY(judge_row(&box->arena, &table[i], &x, s->role, spec,
+            TB_TRY(judge_row(&box->arena, &one, &table[i], &x, s->role, spec,
                              &f->verdicts[f->nverdicts++]));
     }
     return TB_OK;

@@ -58,7 +58,7 @@ double tb_flow_beside(const tb_ctx *ctx, const tb_kern *k, size_t n,
 
 /** Gradients of weights on the way down (weights.c). */
 typedef struct tb_flow_weights tb_flow_weights;
-/** Room for what an audit measures (audit_jacobian.c). */
+/** Room for what an audit measures (audit.h). */
 typedef struct tb_audit tb_audit;
 
 enum { TB_WALK_STREAMS = 32, TB_WALK_INPUTS = TB_WALK_STREAMS + 8 };
@@ -162,11 +162,19 @@ struct tb_flow_auditor {
     /* the row that goes from boundary lo to hi of part p */
     tb_status (*row)(tb_walk *w, const tb_run *run, size_t p, int lo, int hi,
                      tb_flow_row *row);
+    /* a layer, its values being those of the forward pass */
+    tb_status (*part)(tb_walk *w, const tb_run *run, size_t p);
 };
+
+/** tb_walk_between - is node i one of those that make x at boundary hi out of
+ * x at lo? */
+bool tb_walk_between(const tb_graph *g, int lo, int hi, int i);
 
 /** tb_walk_audit - a row, where that is asked for. */
 tb_status tb_walk_audit(tb_walk *w, const tb_run *run, size_t p, int lo, int hi,
                         tb_flow_row *row);
+/** tb_walk_audit_part - a layer, too. */
+tb_status tb_walk_audit_part(tb_walk *w, const tb_run *run, size_t p);
 
 /** The walk of a model with lists; everything of it lives in an arena. */
 typedef struct tb_history tb_history;

@@ -187,6 +187,9 @@ typedef struct tb_op {
     /* norms of single rows, after fwd: what row `row` was divided by, and how
      * much of its square eps is; false beyond the last row. NULL elsewhere */
     bool (*scale)(const tb_opcall *c, size_t row, double *s, double *eps_share);
+    /* attention, after fwd: what the queries of each head give the first key,
+     * the mean over those that see any, without dropout. NULL elsewhere */
+    void (*first)(const tb_opcall *c, double *share);
     /* after fwd: a row the op has no value for (zero variance with eps = 0, a
      * token outside the vocabulary), with the reason; NULL: every row is fine.
      * A NULL check: the op has a value for everything */

@@ -349,6 +349,54 @@ static void tan_(const tb_opcall *c)
         tb_op_copy(c, tb_op_out_count(c), NULL, c->tout);
 }
 
+/* --- the first key ---------------------------------------------------------
+ */
+
+/* Is key j hidden from query r0 of the head? */
+static bool hides(const tb_opcall *c, const attn *g, const head *h, size_t j)
+{
+    if (g->causal && j + g->tq > h->r0 + g->tk)
+        return true;
+    return g->mask != MASK_NONE &&
+           tb_op_get(c, c->in[3], mask_at(g, h) + j) == 0;
+}
+
+/* What query r0 gives key 0; false where it sees nothing. Sums are relative to
+ * the largest score so far. */
+static bool first_of(const tb_opcall *c, const attn *g, const head *h,
+                     double *out)
+{
+    double sum = 0, most = 0, one = 0;
+    const void *q = tb_op_peek(c, c->in[0], q_at(g, h));
+    for (size_t j = 0; j < g->tk; j++) {
+        if (hides(c, g, h, j))
+            continue;
+        const void *k = tb_op_peek(c, c->in[1], k_at(g, h) + j * g->kw);
+        double s = g->scale * c->k->dot(g->hd, q, k);
+        double down = sum > 0 && s > most ? tb_exp(most - s) : 1;
+        most = sum > 0 && s <= most ? most : s;
+        sum = sum * down + tb_exp(s - most);
+        one = j ? one * down : 1;
+    }
+    *out = sum > 0 ? one / sum : 0;
+    return sum > 0;
+}
+
+static void first(const tb_opcall *c, double *share)
+{
+    const attn g = attn_of(c);
+    for (size_t i = 0; i < g.heads; i++) {
+        double sum = 0, n = 0, one;
+        for (size_t b = 0; b < c->batch; b++)
+            for (size_t r = 0; r < g.tq; r++) {
+                const head h = {.b = b, .h = i, .r0 = r, .rows = 1};
+                n += first_of(c, &g, &h, &one);
+                sum += one;
+            }
+        share[i] = n > 0 ? sum / n : 0;
+    }
+}
+
 /* --- memory ------------------------------------------------------------- */
 
 static size_t saved(const tb_opcall *c)
@@ -415,6 +463,7 @@ const tb_op tb_op_mha = {
     .bwd = bwd,
     .copies = true,
     .tan = tan_,
+    .first = first,
     .check = check,
     .flops = flops,
     .reach = reach,

@@ -173,6 +173,10 @@ tb_rng tb_plan_rng(const tb_run *r, int node);
 bool tb_plan_scale(tb_ctx *ctx, const tb_run *r, int node, size_t row,
                    double *s, double *eps_share);
 
+/** tb_plan_first - of a node of attention: see tb_op.first; share has a number
+ * for each head. Needs KEEP. */
+tb_status tb_plan_first(tb_ctx *ctx, const tb_run *r, int node, double *share);
+
 /** tb_plan_gain - toll of a norm node: see tb_op.gain. Needs KEEP. */
 tb_status tb_plan_gain(tb_ctx *ctx, const tb_run *r, int node, double *rms,
                        double *max);

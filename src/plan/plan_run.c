@@ -320,6 +320,21 @@ bool tb_plan_scale(tb_ctx *ctx, const tb_run *r, int node, size_t row,
     return p->graph->nodes[node].op->scale(&c, row, s, eps_share);
 }
 
+tb_status tb_plan_first(tb_ctx *ctx, const tb_run *r, int node, double *share)
+{
+    const tb_plan *p = r->plan;
+    tb_opcall c;
+    if (!p->graph->nodes[node].op->first)
+        return TB_FAIL(ctx, TB_ERR_ARG, "%s: node %d is no attention", p->name,
+                       node);
+    if (!(p->passes & TB_PASS_KEEP))
+        return TB_FAIL(ctx, TB_ERR_ARG, "%s: planned without its values kept",
+                       p->name);
+    tb_plan_call(ctx, r, node, false, &c);
+    p->graph->nodes[node].op->first(&c, share);
+    return TB_OK;
+}
+
 tb_status tb_plan_gain(tb_ctx *ctx, const tb_run *r, int node, double *rms,
                        double *max)
 {

@@ -183,7 +183,7 @@ def json_flow(t):
         ["pre-ln", "--depth", "1", "--width", "16", "--heads", "2", "--tokens", "8",
          "--spectrum", "--weights", "--what-if", "--audit", "--dtype", "f64"],
         ["pre-ln", "--stack", "encoder-decoder", "--depth", "1", "--width", "16",
-         "--heads", "2", "--tokens", "8"])])
+         "--heads", "2", "--tokens", "8", "--audit"])])
 
 
 @test
@@ -225,10 +225,10 @@ def json_compare(t):
     compare_with(t, "compare", objects, skip=("runs[].flow.",))
     compare_with(t, "flow", [{"tollbooth": "", "runs": [r["flow"]]}
                              for r in objects[0]["runs"]] + [
-        t.run("flow", "pre-ln", "--depth", "1", "--spectrum", "--audit", "--tokens", "8",
-              "--weights", "--what-if", "--json").json(),
+        t.run("flow", "pre-ln", "--depth", "1", "--spectrum", "--audit",
+              "--tokens", "8", "--weights", "--what-if", "--json").json(),
         t.run("flow", "pre-ln", "--depth", "1", "--stack", "encoder-decoder",
-              "--tokens", "8", "--json").json()])
+              "--audit", "--tokens", "8", "--json").json()])
 
 
 @test
@@ -246,10 +246,10 @@ def json_report(t):
     compare_with(t, "report", objects, skip=("runs[].flow.",))
     compare_with(t, "flow", [{"tollbooth": "", "runs": [r["flow"]]}
                              for r in objects[0]["runs"]] + [
-        t.run("flow", "pre-ln", "--depth", "1", "--spectrum", "--audit", "--tokens", "8",
-              "--weights", "--what-if", "--json").json(),
+        t.run("flow", "pre-ln", "--depth", "1", "--spectrum", "--audit",
+              "--tokens", "8", "--weights", "--what-if", "--json").json(),
         t.run("flow", "pre-ln", "--depth", "1", "--stack", "encoder-decoder",
-              "--tokens", "8", "--json").json()])
+              "--audit", "--tokens", "8", "--json").json()])
 
 
 @test

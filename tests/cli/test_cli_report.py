@@ -228,11 +228,11 @@ def report_of_a_folder(t):
 def report_of_files(t):
     """What flow, compare and train printed; a flow has the same bytes again."""
     flow = t.run("flow", "post-ln", "pre-ln", "--depth", "1,2", "--spectrum",
-                 "--weights", "--what-if", "--audit", "--width", "8", "--heads", "2", "--tokens", "8",
-                 "--json", rc=0)
+                 "--weights", "--what-if", "--audit", "--width", "8", "--heads", "2",
+                 "--tokens", "8", "--json", rc=0)
     t.write("flow.json", flow.out)
     two = t.run("flow", "pre-ln", "--stack", "encoder-decoder", "--depth", "1",
-                "--json", *SMALL, rc=0)
+                "--audit", "--json", *SMALL, rc=0)
     t.write("two.json", two.out)
     trained(t, "run")
     t.write("train.jsonl", t.run("train", "--resume", "--out", "run", "--json").out)

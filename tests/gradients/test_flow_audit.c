@@ -2,6 +2,8 @@
 /* What an audit measures, against formulas, differences and all rows. */
 #include "gradients/flow_help.h"
 
+#include <stdio.h>
+
 static tb_flow_spec audit_spec(size_t depth)
 {
     tb_flow_spec s = tiny_spec(depth, TB_COTANGENT_RANDOM);
@@ -209,4 +211,254 @@ TB_TEST(what_is_not_finite_shows)
     TB_CHECK(T, !tb_isfinite(f->rows[1].jacobian_rms));
     TB_CHECK(T, !f->rows[1].spectrum);
     tb_flow_free(T->ctx, f);
+}
+
+/* --- sums -------------------------------------------------------------------
+ */
+
+/* max|x_after - (x_before + branch)| / max|x_after| of the only sublayer. */
+static double sum_error(measured *x, size_t n)
+{
+    tb_run run;
+    double off = 0, most = 0;
+    const tb_graph *g = tb_model_graph(x->m, 1);
+    if (tb_model_run(x->m, 1, &x->batch, &run) != TB_OK)
+        return -1;
+    const float *before = run.inputs[0], *after = run.outputs[0];
+    const float *branch = tb_plan_value(&run, g->regions[0].out);
+    for (size_t i = 0; i < n; i++) {
+        double is = (double)after[i];
+        double d = tb_fabs(is - ((double)before[i] + (double)branch[i]));
+        off = d > off ? d : off;
+        most = tb_fabs(is) > most ? tb_fabs(is) : most;
+    }
+    return off / most;
+}
+
+TB_TEST(sums_are_what_they_say)
+{
+    static const struct {
+        const char *block;
+        const char *level;
+    } cases[] = {{"x = x + ffn(norm(x))", "OK"},
+                 {"x = 1e7*x + ffn(norm(x)) - 9999999*x", "FAIL"}};
+    for (size_t i = 0; i < TB_LEN(cases); i++) {
+        measured x;
+        tb_flow_spec s = audit_spec(1);
+        s.dtype = TB_F32;
+        TB_OKAY(T, open_measured(T->ctx, &x, cases[i].block, &s));
+        const tb_flow_row *r = &x.f->rows[1];
+        const tb_verdict *v = verdict(x.f, "IDENTITY");
+        TB_REQUIRE(T, r->has_sums && v);
+        TB_NEAR(T, r->identity_error, sum_error(&x, TOKENS * WIDTH), 1e-6);
+        TB_STR(T, tb_level_name(v->level), cases[i].level);
+        TB_NEAR(T, v->value, r->identity_error, 0);
+        TB_NEAR(T, v->threshold, 1e-4, 0);
+        close_measured(T->ctx, &x);
+    }
+}
+
+/* Norms and gates are where a sum starts anew; without one there is none. */
+TB_TEST(not_every_lane_is_a_sum)
+{
+    static const struct {
+        const char *block;
+        bool sums;
+    } cases[] = {{"post-ln", true}, {"deepnorm", true}, {"x = F(x)", false}};
+    for (size_t i = 0; i < TB_LEN(cases); i++) {
+        tb_flow_spec s = audit_spec(2);
+        tb_flow *f = measure(T, cases[i].block, &s);
+        TB_REQUIRE(T, f);
+        for (size_t k = 1; k < f->nrows; k++)
+            TB_CHECK(T, f->rows[k].has_sums == cases[i].sums &&
+                            f->rows[k].identity_error < 1e-15);
+        TB_CHECK(T, (verdict(f, "IDENTITY") != NULL) == cases[i].sums);
+        tb_flow_free(T->ctx, f);
+    }
+}
+
+/* --- derivatives ------------------------------------------------------------
+ */
+
+/* x is flat: norm(1 + h t) is (t - mean) h / sqrt(h^2 var + eps), so along t
+ * a difference falls short by 1 - sqrt(eps / (h^2 var + eps)), var being that
+ * of random signs: at most 1, and of 16 of them hardly below 1/2. */
+static void check_steep(tb_test *T, const char *eps_text, double eps,
+                        const char *level)
+{
+    const double h = 1e-7, one = h * h;
+    char block[64];
+    tb_flow_spec s = audit_spec(1);
+    s.settings.positions = 0;
+    s.settings.init = "embed.*: const(1)";
+    snprintf(block, sizeof block, "x = norm(x, eps=%s)", eps_text);
+    tb_flow *f = measure(T, block, &s);
+    TB_REQUIRE(T, f && f->nchecks == 1);
+    const tb_verdict *v = verdict(f, "JACCHECK");
+    TB_REQUIRE(T, v);
+    TB_CHECK(T, v->value < 1.001 * (1 - tb_sqrt(eps / (one + eps))) + 1e-9);
+    TB_CHECK(T, v->value > (1 - tb_sqrt(eps / (one / 2 + eps))) - 1e-7);
+    TB_STR(T, tb_level_name(v->level), level);
+    TB_STR(T, v->where, "block 1");
+    TB_CHECK(T, f->checks[0].adjoint < 1e-12);
+    tb_flow_free(T->ctx, f);
+}
+
+TB_TEST(derivatives_that_differences_do_not_see)
+{
+    check_steep(T, "1e-5", 1e-5, "OK");
+    check_steep(T, "1e-9", 1e-9, "NOTE");
+    check_steep(T, "1e-12", 1e-12, "WARN");
+    check_steep(T, "1e-16", 1e-16, "FAIL");
+}
+
+TB_TEST(derivatives_of_every_built_in)
+{
+    for (size_t i = 0; i < tb_builtin_count(); i++) {
+        tb_flow_spec s = audit_spec(2);
+        s.dtype = i % 2 ? TB_F32 : TB_F64;
+        tb_flow *f = measure(T, tb_builtin_name(i), &s);
+        TB_REQUIRE(T, f);
+        const tb_verdict *v = verdict(f, "JACCHECK");
+        if (v && v->level != TB_OK_)
+            tb_test_fail(T, __FILE__, __LINE__, "%s: %g", tb_builtin_name(i),
+                         v->value);
+        bool held = tb_streq(tb_builtin_name(i), "gpas"); /* by stop() */
+        if (f->nchecks != (held ? 0 : 2))
+            tb_test_fail(T, __FILE__, __LINE__, "%s: %zu blocks checked",
+                         tb_builtin_name(i), f->nchecks);
+        for (size_t c = 0; c < f->nchecks; c++)
+            TB_CHECK(T, f->checks[c].adjoint < 1e-13);
+        tb_flow_free(T->ctx, f);
+    }
+    tb_flow_spec s = audit_spec(2);
+    tb_flow *f = measure(T, "x = x + stop(F(norm(x)))", &s);
+    TB_REQUIRE(T, f);
+    TB_CHECK(T, f->nchecks == 0 && !verdict(f, "JACCHECK"));
+    tb_flow_free(T->ctx, f);
+}
+
+/* --- attention --------------------------------------------------------------
+ */
+
+enum { MANY = 32 };
+
+static const tb_node *attention_of(const tb_graph *g)
+{
+    for (int i = 0; i < g->nnodes; i++)
+        if (g->nodes[i].op == &tb_op_mha)
+            return &g->nodes[i];
+    return NULL;
+}
+
+/* softmax of q k / sqrt(8) over keys up to the query's, token 1's share. */
+static double first_by_hand(measured *x, size_t head)
+{
+    enum { HD = WIDTH / HEADS };
+    tb_run run;
+    double sum = 0;
+    const tb_node *n = attention_of(tb_model_graph(x->m, 1));
+    if (!n || tb_model_run(x->m, 1, &x->batch, &run) != TB_OK)
+        return -1;
+    const double *q = tb_plan_value(&run, n->in[0]);
+    const double *k = tb_plan_value(&run, n->in[1]);
+    for (size_t i = 0; i < MANY; i++) {
+        double all = 0, first = 0;
+        for (size_t j = 0; j <= i; j++) {
+            double s = 0;
+            for (size_t c = 0; c < HD; c++)
+                s +=
+                    q[i * WIDTH + head * HD + c] * k[j * WIDTH + head * HD + c];
+            double e = tb_exp(s / tb_sqrt((double)HD));
+            all += e;
+            first = j ? first : e;
+        }
+        sum += first / all;
+    }
+    return sum / MANY;
+}
+
+TB_TEST(attention_to_the_first_token)
+{
+    measured x;
+    tb_flow_spec s = audit_spec(1);
+    s.settings.context = MANY;
+    TB_OKAY(T, open_measured(T->ctx, &x, "pre-ln", &s));
+    TB_REQUIRE(T, x.f->nattention == 1 && x.f->attention[0].heads == HEADS);
+    for (size_t h = 0; h < HEADS; h++)
+        TB_NEAR(T, x.f->attention[0].first[h], first_by_hand(&x, h), 1e-12);
+    TB_STR(T, tb_level_name(verdict(x.f, "SINK")->level), "OK");
+    /* queries of head 2 look along the first key: a sink is made */
+    tb_run run;
+    TB_OKAY(T, tb_model_run(x.m, 1, &x.batch, &run));
+    const double *k =
+        tb_plan_value(&run, attention_of(tb_model_graph(x.m, 1))->in[1]);
+    double *bias = (double *)x.m->params +
+                   tb_model_view(x.m, "layers.0.attn.q.bias")->offset;
+    for (size_t c = WIDTH / HEADS; c < WIDTH; c++)
+        bias[c] = 20 * k[c];
+    tb_flow_free(T->ctx, x.f);
+    TB_OKAY(T, tb_flow_of_model(x.m, &s, &x.f));
+    const tb_verdict *v = verdict(x.f, "SINK");
+    TB_NEAR(T, v->value, first_by_hand(&x, 1), 1e-12);
+    TB_CHECK(T, v->value > 0.3);
+    TB_STR(T, tb_level_name(v->level), "NOTE");
+    TB_STR(T, v->where, "k 1, attn of block 1, head 2; 1 of 2 heads");
+    close_measured(T->ctx, &x);
+}
+
+/* Queries that spread evenly: (1 + 1/2 + ... + 1/T)/T of causal attention, 1/T
+ * of full attention. */
+TB_TEST(even_attention_is_no_sink)
+{
+    for (int causal = 0; causal < 2; causal++) {
+        tb_flow_spec s = audit_spec(1);
+        const tb_threshold low = {"SINK", 0.1};
+        double even = 0;
+        s.settings.context = MANY;
+        s.settings.uniform_attention = 1;
+        s.settings.causal = causal;
+        s.thresholds = &low;
+        s.nthresholds = 1;
+        tb_flow *f = measure(T, "post-ln", &s);
+        TB_REQUIRE(T, f);
+        for (int i = 1; i <= MANY; i++)
+            even += 1.0 / (causal ? i : MANY) / MANY;
+        TB_NEAR(T, verdict(f, "SINK")->value, even, 1e-12);
+        TB_STR(T, tb_level_name(verdict(f, "SINK")->level),
+               causal ? "NOTE" : "OK");
+        tb_flow_free(T->ctx, f);
+    }
+    tb_flow_spec s = audit_spec(1);
+    s.settings.context = MANY - 1;
+    tb_flow *f = measure(T, "post-ln", &s);
+    TB_REQUIRE(T, f);
+    TB_CHECK(T, !verdict(f, "SINK"));
+    tb_flow_free(T->ctx, f);
+}
+
+/* --- no identity path -------------------------------------------------------
+ */
+
+TB_TEST(little_identity_and_a_drop)
+{
+    static const struct {
+        const char *block;
+        bool audit;
+        const char *level;
+    } cases[] = {{"x = 0.05*x + F(norm(x))/1000", false, "OK"},
+                 {"x = 0.05*x + F(norm(x))/1000", true, "FAIL"},
+                 {"x = 0.05*x + 3*F(norm(x))", true, "OK"},
+                 {"x = 0.15*x + F(norm(x))/1000", true, "OK"}};
+    for (size_t i = 0; i < TB_LEN(cases); i++) {
+        tb_flow_spec s = audit_spec(1);
+        s.audit = cases[i].audit ? &tb_flow_audit : NULL;
+        tb_flow *f = measure(T, cases[i].block, &s);
+        TB_REQUIRE(T, f);
+        const tb_verdict *v = verdict(f, "NOSKIP");
+        TB_STR(T, tb_level_name(v->level), cases[i].level);
+        if (tb_streq(cases[i].level, "FAIL"))
+            TB_NEAR(T, v->value, 0.05, 0.01);
+        tb_flow_free(T->ctx, f);
+    }
 }
