@@ -417,6 +417,11 @@ typedef struct tb_diagram {
                             relative to the top of the stack (after the last
                             item of the block); NULL: not drawn */
     const double *tolls; /* of item i if it is a norm; NULL: not printed */
+    /* the same block with every node and wire, or NULL; drawn in place of the
+     * items where they do not tell all (several streams, a value that is read
+     * twice), and where they are too wide */
+    const struct tb_wiring *wiring;
+    bool wired;
 } tb_diagram;
 
 /** tb_diagram_scene - left to right; backward arrows below, as wide as the

@@ -41,9 +41,16 @@ void tb_part_booth(tb_scene *s, const tb_diagram_part *p, tb_box at,
                    const char *id, const char *toll);
 void tb_part_box(tb_scene *s, const tb_diagram_part *p, tb_box at,
                  bool on_lane);
+/** The same with its whole label: "x 0.5". */
+void tb_part_shape(tb_scene *s, tb_diagram_kind kind, const char *text,
+                   tb_box at, bool on_lane);
 void tb_part_plus(tb_scene *s, double x, double y, double r);
 /** px of a backward arrow that carries g, relative to the top of the stack:
  * 1 gives 10, 0.1 gives 7, 0.001 and less 1. */
 double tb_back_width(double g);
+
+/** The formula under a diagram, broken at w px; the next baseline. */
+double tb_formula_width(const tb_diagram *d);
+double tb_diagram_formula(tb_scene *s, const tb_diagram *d, double y, double w);
 
 #endif

@@ -3,6 +3,7 @@
  * takes in from elsewhere becomes a branch, followed back to where it left
  * the lane. */
 #include "pictures/diagram_of.h"
+#include "pictures/wiring.h"
 
 enum { ITEMS = 64, PARTS = 16, BRANCHES = 8 };
 
@@ -11,20 +12,41 @@ typedef struct walk {
     tb_arena *a;
     const tb_graph *g;
     unsigned char *lane; /* 1: on a lane path of this step */
+    int *shown;          /* per node: how often it stands in the diagram */
+    bool inexact;        /* some stand in labels only, or nowhere */
     int *item_at;        /* per node: items before it, -1: not on the path */
     tb_diagram_item *items;
     size_t count;
 } walk;
 
-static const char *formula(walk *w, int node)
+const char *tb_node_text(tb_ctx *ctx, tb_arena *a, const tb_graph *g, int node)
 {
     tb_buf b;
     const char *text = NULL;
-    tb_buf_init(&b, w->ctx);
-    if (tb_formula_print(w->ctx, w->g, node, TB_NOTE_TEXT, &b) == TB_OK)
-        text = tb_arena_strdup(w->a, tb_buf_str(&b));
+    tb_buf_init(&b, ctx);
+    if (tb_formula_print(ctx, g, node, TB_NOTE_TEXT, &b) == TB_OK)
+        text = tb_arena_strdup(a, tb_buf_str(&b));
     tb_buf_clear(&b);
     return text;
+}
+
+const char *tb_attr_text(tb_ctx *ctx, tb_arena *a, const tb_attr *c)
+{
+    tb_buf b;
+    if (c->shown)
+        return tb_arena_strdup(a, c->shown);
+    if (!c->expr)
+        return tb_arena_printf(a, "%g", c->value);
+    tb_buf_init(&b, ctx);
+    tb_expr_print(c->expr, &b);
+    const char *text = tb_arena_strdup(a, tb_buf_str(&b));
+    tb_buf_clear(&b);
+    return text;
+}
+
+static const char *formula(walk *w, int node)
+{
+    return tb_node_text(w->ctx, w->a, w->g, node);
 }
 
 /* A text of the block's own: the diagram outlives the block. */
@@ -35,17 +57,7 @@ static const char *keep(walk *w, const char *text)
 
 static const char *factor_text(walk *w, const tb_node *n)
 {
-    const tb_attr *c = &n->attr[TB_ATTR_AFFINE_SCALE];
-    tb_buf b;
-    if (c->shown)
-        return keep(w, c->shown);
-    if (!c->expr)
-        return tb_arena_printf(w->a, "%g", c->value);
-    tb_buf_init(&b, w->ctx);
-    tb_expr_print(c->expr, &b);
-    const char *text = tb_arena_strdup(w->a, tb_buf_str(&b));
-    tb_buf_clear(&b);
-    return text;
+    return tb_attr_text(w->ctx, w->a, &n->attr[TB_ATTR_AFFINE_SCALE]);
 }
 
 static bool is_parameter(const walk *w, int node)
@@ -124,6 +136,7 @@ static tb_status follow(walk *w, int node, tb_diagram_part *parts, size_t *n,
     while (w->item_at[node] < 0 && *n < PARTS) {
         const tb_node *at = &w->g->nodes[node];
         int other;
+        w->shown[node]++;
         if (at->op == &tb_op_branch && at->region >= 0) {
             const tb_region *r = &w->g->regions[at->region];
             parts[(*n)++] =
@@ -136,6 +149,7 @@ static tb_status follow(walk *w, int node, tb_diagram_part *parts, size_t *n,
         if (at->op->lane == TB_LANE_LEAF || at->op->jac == TB_JAC_SUM ||
             at->op->jac == TB_JAC_DIFF) {
             parts[(*n)++] = (tb_diagram_part){TB_DIAGRAM_BOX, formula(w, node)};
+            w->inexact = true;
             break;
         }
         int next = source_of(w, at, &other);
@@ -149,29 +163,32 @@ static tb_status follow(walk *w, int node, tb_diagram_part *parts, size_t *n,
     return TB_OK;
 }
 
-static tb_status add_branch(walk *w, tb_diagram_item *item, int node,
-                            bool minus)
-{
-    tb_diagram_part parts[PARTS + 1], *kept;
-    tb_diagram_branch *all, *b;
-    int left_at;
+/* What a sum takes in, followed back to the lane. */
+typedef struct found {
+    tb_diagram_part parts[PARTS + 1];
     size_t n;
-    if (item->n == BRANCHES)
+    int left_at; /* item it leaves the lane before, -1: nowhere */
+} found;
+
+static tb_status add_branch(walk *w, tb_diagram_item *item, const found *f)
+{
+    tb_diagram_part *kept;
+    tb_diagram_branch *all, *b;
+    if (item->n == BRANCHES) {
+        w->inexact = true;
         return TB_OK;
-    TB_TRY(follow(w, node, parts, &n, &left_at));
-    if (minus)
-        parts[n++] = (tb_diagram_part){TB_DIAGRAM_SCALE, "-1"};
+    }
     all = tb_arena_alloc(w->a, (item->n + 1) * sizeof *all);
-    kept = tb_arena_alloc(w->a, (n + 1) * sizeof *kept);
+    kept = tb_arena_alloc(w->a, (f->n + 1) * sizeof *kept);
     if (!all || !kept)
         return TB_ERR_MEMORY;
     if (item->n)
         memcpy(all, item->branches, item->n * sizeof *all);
-    memcpy(kept, parts, n * sizeof *kept);
+    memcpy(kept, f->parts, f->n * sizeof *kept);
     b = &all[item->n++];
-    *b = (tb_diagram_branch){.parts = kept, .n = n};
-    if (left_at >= 0 && (size_t)left_at < w->count)
-        b->span = w->count - (size_t)left_at;
+    *b = (tb_diagram_branch){.parts = kept, .n = f->n};
+    if (f->left_at >= 0 && (size_t)f->left_at < w->count)
+        b->span = w->count - (size_t)f->left_at;
     item->branches = all;
     return TB_OK;
 }
@@ -179,26 +196,30 @@ static tb_status add_branch(walk *w, tb_diagram_item *item, int node,
 /* --- the lane ----------------------------------------------------------------
  */
 
-/* x + attn(h) + ffn(h) is one sum with two branches. */
-static bool joins_last_sum(const walk *w, int lane_in)
+/* x + attn(h) + ffn(h) is one sum with two branches, unless the second reads
+ * what the first was added to. */
+static bool joins_last_sum(const walk *w, int lane_in, const found *f)
 {
     return w->count && w->items[w->count - 1].part.kind == TB_DIAGRAM_PLUS &&
-           w->item_at[lane_in] == (int)w->count;
+           w->item_at[lane_in] == (int)w->count && f->left_at < (int)w->count;
 }
 
 static tb_status sum_item(walk *w, const tb_node *n, int lane_in)
 {
-    tb_diagram_item *item;
-    if (joins_last_sum(w, lane_in)) {
-        w->count--;
-    } else {
-        w->items[w->count] = (tb_diagram_item){.part = {TB_DIAGRAM_PLUS, "+"}};
-    }
-    item = &w->items[w->count];
     int lane = n->in[0] == lane_in ? 0 : 1; /* x + x: one of them is a branch */
+    found f = {.left_at = -1};
+    if (lane == 1 && n->op->jac == TB_JAC_DIFF)
+        w->inexact = true; /* the lane itself is taken away */
     if (n->nin > 1)
-        TB_TRY(add_branch(w, item, n->in[1 - lane],
-                          n->op->jac == TB_JAC_DIFF && lane == 0));
+        TB_TRY(follow(w, n->in[1 - lane], f.parts, &f.n, &f.left_at));
+    if (n->op->jac == TB_JAC_DIFF && lane == 0)
+        f.parts[f.n++] = (tb_diagram_part){TB_DIAGRAM_SCALE, "-1"};
+    if (joins_last_sum(w, lane_in, &f))
+        w->count--;
+    else
+        w->items[w->count] = (tb_diagram_item){.part = {TB_DIAGRAM_PLUS, "+"}};
+    if (n->nin > 1)
+        TB_TRY(add_branch(w, &w->items[w->count], &f));
     w->count++;
     return TB_OK;
 }
@@ -206,8 +227,10 @@ static tb_status sum_item(walk *w, const tb_node *n, int lane_in)
 static tb_status lane_item(walk *w, int node, int lane_in)
 {
     const tb_node *n = &w->g->nodes[node];
+    w->inexact = w->inexact || w->count == ITEMS;
     if (n->op->alias || w->count == ITEMS)
         return TB_OK;
+    w->shown[node]++;
     if (n->op->jac == TB_JAC_SUM || n->op->jac == TB_JAC_DIFF)
         return sum_item(w, n, lane_in);
     int other = n->nin > 1 && n->in[0] == lane_in ? n->in[1] : n->in[0];
@@ -250,10 +273,12 @@ static tb_status closed_step(walk *w, int to)
     const tb_node *n = &w->g->nodes[to];
     const char *label = n->region >= 0 ? keep(w, w->g->regions[n->region].shown)
                                        : formula(w, to);
+    w->inexact = w->inexact || w->count == ITEMS || n->region < 0;
     if (!label)
         return TB_ERR_MEMORY;
     if (w->count == ITEMS)
         return TB_OK;
+    w->shown[to]++;
     w->items[w->count++] = (tb_diagram_item){.part = {TB_DIAGRAM_BOX, label}};
     return TB_OK;
 }
@@ -285,7 +310,27 @@ static tb_status begin(walk *w, const tb_graph *g)
     w->g = g;
     w->lane = tb_arena_alloc(w->a, n);
     w->item_at = tb_arena_alloc(w->a, n * sizeof *w->item_at);
-    return w->lane && w->item_at ? TB_OK : TB_ERR_MEMORY;
+    w->shown = tb_arena_alloc(w->a, n * sizeof *w->shown);
+    return w->lane && w->item_at && w->shown ? TB_OK : TB_ERR_MEMORY;
+}
+
+/* Do items say all that the wiring has of this graph? Every node once, and
+ * from x to x nothing else comes in or goes out. */
+static void compare(walk *w, const struct tb_wiring *all, bool after)
+{
+    int in = 0, out = 0;
+    for (int i = 0; i < all->n; i++) {
+        const tb_wired *n = &all->nodes[i];
+        if (n->after != after)
+            continue;
+        if (n->kind == TB_WIRED_IN)
+            in++;
+        else if (n->kind == TB_WIRED_OUT)
+            out++;
+        else if (w->shown[n->node] != 1)
+            w->inexact = true;
+    }
+    w->inexact = w->inexact || in != !after || out > 1;
 }
 
 tb_status tb_diagram_of(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
@@ -293,20 +338,26 @@ tb_status tb_diagram_of(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
 {
     tb_jacobian j;
     walk w = {.ctx = ctx, .a = arena};
+    struct tb_wiring *all = tb_arena_alloc(arena, sizeof *all);
     *out = (tb_diagram){.title = "block"};
     w.items = tb_arena_alloc(arena, (ITEMS + 1) * sizeof *w.items);
-    if (!w.items)
+    if (!w.items || !all)
         return TB_ERR_MEMORY;
+    TB_TRY(tb_wiring_of(ctx, arena, g, tail, all));
     TB_TRY(tb_jacobian_build(ctx, arena, g, TB_JAC_CLOSED, &j));
     TB_TRY(begin(&w, g));
     for (int s = 1; s <= tb_jacobian_steps(ctx, &j); s++)
         TB_TRY(step_items(&w, s));
+    compare(&w, all, false);
     out->in_block = w.count;
     if (tail) {
         TB_TRY(begin(&w, tail));
         TB_TRY(step_items(&w, 1));
+        compare(&w, all, true);
     }
     out->items = w.items;
     out->count = w.count;
+    out->wiring = all;
+    out->wired = w.inexact;
     return TB_OK;
 }

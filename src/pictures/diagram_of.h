@@ -12,4 +12,9 @@
 tb_status tb_diagram_of(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
                         const tb_graph *tail, tb_diagram *out);
 
+/** tb_node_text - a node as a formula; tb_attr_text - a constant as the text
+ * names it, or as it is. NULL without memory. */
+const char *tb_node_text(tb_ctx *ctx, tb_arena *a, const tb_graph *g, int node);
+const char *tb_attr_text(tb_ctx *ctx, tb_arena *a, const tb_attr *c);
+
 #endif

@@ -64,24 +64,29 @@ void tb_part_booth(tb_scene *s, const tb_diagram_part *p, tb_box at,
     tb_scene_end(s);
 }
 
-void tb_part_box(tb_scene *s, const tb_diagram_part *p, tb_box at, bool on_lane)
+void tb_part_shape(tb_scene *s, tb_diagram_kind kind, const char *text,
+                   tb_box at, bool on_lane)
 {
-    bool plain = p->kind == TB_DIAGRAM_BOX;
+    bool plain = kind == TB_DIAGRAM_BOX;
     tb_tone tone = on_lane && !plain ? TB_TONE_LANE : TB_TONE_BOX;
-    tb_style st = {.role = plain                        ? "box"
-                           : p->kind == TB_DIAGRAM_GATE ? "gate"
-                                                        : "scale",
+    tb_style st = {.role = plain                     ? "box"
+                           : kind == TB_DIAGRAM_GATE ? "gate"
+                                                     : "scale",
                    .fill = tone == TB_TONE_LANE ? TB_TONE_LANE_SOFT
                                                 : TB_TONE_BOX_SOFT,
                    .stroke = tone,
                    .line = 1.8,
-                   .dash = p->kind == TB_DIAGRAM_GATE ? TB_DASHED : TB_SOLID,
+                   .dash = kind == TB_DIAGRAM_GATE ? TB_DASHED : TB_SOLID,
                    .round = plain ? 7 : TB_PART_HALF};
     tb_style label = {
         .role = "label", .size = 13, .bold = true, .anchor = TB_MIDDLE};
     tb_scene_rect(s, at.x, at.y, at.w, at.h, &st);
-    tb_part_text(s, at.x + at.w / 2, at.y + TB_PART_HALF + 5,
-                 tb_part_label(&s->arena, p), &label);
+    tb_part_text(s, at.x + at.w / 2, at.y + TB_PART_HALF + 5, text, &label);
+}
+
+void tb_part_box(tb_scene *s, const tb_diagram_part *p, tb_box at, bool on_lane)
+{
+    tb_part_shape(s, p->kind, tb_part_label(&s->arena, p), at, on_lane);
 }
 
 double tb_back_width(double g)

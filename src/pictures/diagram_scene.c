@@ -2,7 +2,7 @@
 /* A block diagram as a scene: the lane runs straight from left to right,
  * branches arch over it, backward arrows run back below, as wide as the lane
  * gain says. A norm is a tollbooth; on the lane it blocks both directions. */
-#include "pictures/diagram.h"
+#include "pictures/wiring.h"
 
 enum {
     MARGIN = 16,
@@ -253,24 +253,31 @@ static void repeat(layout *l, double top, double bottom)
                   &text);
 }
 
-/* The widest line that a formula asks for; longer ones are broken. */
-enum { FORMULA_MAX = 900 };
+/* Of a picture: longer formulas are broken, and end where nobody reads on. */
+enum { WIDEST = 760, FORMULA_COLUMNS = 640 };
 
-static double formula_width(const tb_diagram *d)
+/* With its margins. */
+double tb_formula_width(const tb_diagram *d)
 {
-    return 0.62 * 14 * (double)tb_columns(d->formula);
+    return 2 * MARGIN + 0.62 * 14 * (double)tb_columns(d->formula);
 }
 
-static double put_formula(layout *l, double y, double w)
+double tb_diagram_formula(tb_scene *s, const tb_diagram *d, double y, double w)
 {
     const tb_style style = {.role = "jac", .size = 14, .mono = true};
-    if (!l->d->formula)
+    const char *text = tb_shorten(&s->arena, d->formula, FORMULA_COLUMNS);
+    if (!d->formula || !text)
         return y;
-    if (formula_width(l->d) > FORMULA_MAX) /* measured proportional: narrower */
-        return tb_scene_wrap(l->s, MARGIN, y, 0.75 * w, l->d->formula, &style) +
-               5;
-    tb_scene_text(l->s, MARGIN, y, l->d->formula, &style);
+    if (tb_formula_width(d) > w + 2 * MARGIN) /* measured proportional */
+        return tb_scene_wrap(s, MARGIN, y, 0.75 * w, text, &style) + 5;
+    tb_scene_text(s, MARGIN, y, text, &style);
     return y + 24;
+}
+
+static double whole_width(const layout *l)
+{
+    return l->node[l->d->count] + EXIT + 12 + MARGIN +
+           tb_text_width(l->d->out_label, 15, true);
 }
 
 static void draw(layout *l)
@@ -278,11 +285,9 @@ static void draw(layout *l)
     tb_scene *s = l->s;
     tb_style bold = {.size = 15, .bold = true};
     tb_style note = {.role = "note", .fill = TB_TONE_MUTED, .size = 12};
-    place(l);
-    double w = l->node[l->d->count] + EXIT + 12 + MARGIN +
-               tb_text_width(l->d->out_label, 15, true);
+    double w = whole_width(l);
     w = tb_max2(w, 2 * MARGIN + tb_text_width(l->d->title, 15, true));
-    w = tb_max2(w, 2 * MARGIN + tb_min2(FORMULA_MAX, formula_width(l->d)));
+    w = tb_max2(w, tb_min2(WIDEST, tb_formula_width(l->d)));
     w = tb_max2(w, 340);
     tb_scene_resize(s, w, s->h);
     tb_scene_text(s, MARGIN, 26, l->d->title, &bold);
@@ -299,7 +304,7 @@ static void draw(layout *l)
         backward(l);
     items(l);
     double y = bottom + 24;
-    y = put_formula(l, y, w - 2 * MARGIN);
+    y = tb_diagram_formula(s, l->d, y, w - 2 * MARGIN);
     if (l->d->gains)
         y = tb_scene_wrap(
             s, MARGIN, y, w - 2 * MARGIN,
@@ -322,6 +327,9 @@ static tb_status build(tb_scene *s, const tb_diagram *d)
     if (!desc || !l.routes || !l.node || !l.left || !l.right)
         return TB_ERR_MEMORY;
     tb_scene_describe(s, desc);
+    place(&l);
+    if (d->wired || (d->wiring && !d->gains && whole_width(&l) > WIDEST))
+        return tb_wiring_draw(s, d);
     draw(&l);
     return TB_OK;
 }

@@ -8,7 +8,7 @@
  *           +----------+
  *         x ^                 0.707
  */
-#include "pictures/diagram.h"
+#include "pictures/wiring.h"
 
 enum {
     NAME = 13, /* columns left of the lane */
@@ -302,6 +302,8 @@ static tb_status put(text_layout *t, tb_buf *b)
     if (!t->routes || !t->riser || !t->flat || !t->fork_row || !t->join_row)
         return TB_ERR_MEMORY;
     tb_term_wrap(b, t->term, 2, t->d->title);
+    if (t->d->wired)
+        return tb_wiring_term(&t->arena, t->d, t->term, b);
     TB_TRY(draw(t, b));
     legend(t, b);
     return tb_buf_status(b);

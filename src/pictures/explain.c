@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* explain: everything the text alone gives, for a program. */
 #include "pictures/explain_parts.h"
+#include "pictures/wiring.h"
 
 /* --- kinds of blocks ------------------------------------------------------ */
 
@@ -572,6 +573,23 @@ static void numeric_json(const tb_numeric *n, tb_json *j)
     tb_json_end(j);
 }
 
+/* What is drawn of each kind of block. */
+static tb_status diagrams_json(tb_ctx *ctx, tb_explained *e, tb_json *j)
+{
+    tb_json_array(j, "diagrams");
+    for (size_t i = 0; i < e->nkinds; i++) {
+        tb_diagram d;
+        TB_TRY(tb_explained_diagram(ctx, &e->arena, e, &e->kinds[i], &d));
+        tb_json_object(j, NULL);
+        tb_json_string(j, "blocks", e->kinds[i].blocks);
+        tb_json_bool(j, "one_sublayer", d.wiring->step);
+        tb_wiring_json(d.wiring, j);
+        tb_json_end(j);
+    }
+    tb_json_end(j);
+    return TB_OK;
+}
+
 static tb_status write_json(tb_ctx *ctx, tb_explained *e,
                             const tb_numeric *numeric, tb_json *j,
                             const char *key)
@@ -582,6 +600,7 @@ static tb_status write_json(tb_ctx *ctx, tb_explained *e,
     TB_TRY(block_json(ctx, e->block, j));
     TB_TRY(jacobian_json(ctx, e, j));
     TB_TRY(lane_json(ctx, e, j));
+    TB_TRY(diagrams_json(ctx, e, j));
     tb_json_array(j, "lint");
     tb_lint_json(e->lint, j, false, NULL);
     tb_json_end(j);

@@ -58,6 +58,13 @@ enum { TB_ELEMENTS_MOST = 8 };
 tb_status tb_explained_elements(tb_explained *e, const tb_explained_kind *k,
                                 tb_explained_element *out, int *n);
 
+/** tb_explained_diagram - blocks of one kind, in `arena`, and over the last of
+ * a stack what follows it; its title says which blocks where there are several
+ * kinds. */
+tb_status tb_explained_diagram(tb_ctx *ctx, tb_arena *arena,
+                               const tb_explained *e,
+                               const tb_explained_kind *k, tb_diagram *out);
+
 /** tb_explain_wrap - a formula under a label of 10 columns, broken after
  * factors and before terms where it is wider than the terminal. */
 void tb_explain_wrap(const tb_terminal *t, const char *label, const char *text,

@@ -2,6 +2,7 @@
 /* explain for a reader: terminal, LaTeX, MathML, SVG. */
 #include "pictures/diagram_of.h"
 #include "pictures/explain_parts.h"
+#include "pictures/plot.h"
 
 /* What stands between x in and x out with every branch removed. */
 static void lane_words(const tb_lane_info *l, tb_buf *out)
@@ -309,29 +310,39 @@ static size_t end_of(const tb_model *m, size_t part)
     return part;
 }
 
-/* The first kind of each stack, with what is above it. */
-static tb_status diagrams(tb_ctx *ctx, tb_explained *e, const tb_terminal *term,
-                          tb_out *out)
+static size_t blocks_of(const tb_model *m, const tb_explained_kind *k)
+{
+    size_t n = 0;
+    for (size_t p = k->part; tb_model_role(m, p) == TB_PART_LAYER; p++)
+        if (tb_model_graph(m, p) == k->g)
+            n += tb_model_blocks(m, p);
+    return n;
+}
+
+tb_status tb_explained_diagram(tb_ctx *ctx, tb_arena *arena,
+                               const tb_explained *e,
+                               const tb_explained_kind *k, tb_diagram *out)
 {
     const tb_model *m = e->model;
     const char *name = e->block->name ? e->block->name : "block";
-    bool both = m->sizes.s.stack == TB_STACKS_BOTH, encoder = false;
+    size_t end = end_of(m, k->part);
+    bool last = tb_model_graph(m, end - 1) == k->g;
+    TB_TRY(tb_diagram_of(ctx, arena, k->g, last ? tb_model_graph(m, end) : NULL,
+                         out));
+    out->title = e->nkinds == 1 ? tb_arena_strdup(arena, name)
+                 : e->block->name
+                     ? tb_arena_printf(arena, "%s, %s", name, k->blocks)
+                     : tb_arena_strdup(arena, k->blocks);
+    out->depth = blocks_of(m, k);
+    return out->title ? TB_OK : TB_ERR_MEMORY;
+}
+
+static tb_status diagrams(tb_ctx *ctx, tb_explained *e, const tb_terminal *term,
+                          tb_out *out)
+{
     for (size_t i = 0; i < e->nkinds; i++) {
-        const tb_explained_kind *k = &e->kinds[i];
-        size_t end = end_of(m, k->part);
         tb_diagram d;
-        if (i && k->encoder == encoder)
-            continue;
-        encoder = k->encoder;
-        TB_TRY(tb_diagram_of(ctx, &e->arena, k->g, tb_model_graph(m, end), &d));
-        if (both)
-            d.title = tb_arena_printf(&e->arena, "%s, %s", name,
-                                      encoder ? "encoder" : "decoder");
-        else if (e->block->name)
-            d.title = name;
-        if (!d.title)
-            return TB_ERR_MEMORY;
-        d.depth = tb_model_layers(m, end).n;
+        TB_TRY(tb_explained_diagram(ctx, &e->arena, e, &e->kinds[i], &d));
         TB_TRY(tb_diagram_term(ctx, &d, term, out));
         tb_buf_put(&out->buf, "\n", 1);
     }
@@ -349,26 +360,63 @@ static tb_status explain_terminal(tb_ctx *ctx, tb_explained *e,
     return counts(e, term, out);
 }
 
-static tb_status explain_scene(tb_ctx *ctx, tb_explained *e, tb_scene **out)
+static tb_status kind_scene(tb_ctx *ctx, tb_explained *e,
+                            const tb_explained_kind *k, tb_scene **out)
 {
     tb_diagram d;
     tb_buf formula;
-    TB_TRY(tb_diagram_of(ctx, &e->arena, e->kinds[0].g, e->tail, &d));
+    TB_TRY(tb_explained_diagram(ctx, &e->arena, e, k, &d));
     tb_buf_init(&formula, ctx);
-    tb_status s =
-        tb_jacobian_print(ctx, &e->kinds[0].closed, TB_NOTE_TEXT, &formula);
-    for (int i = 0; i < e->kinds[0].g->nregions &&
-                    tb_explained_each(ctx, &e->kinds[0].closed);
+    if (k->g->nlists)
+        tb_buf_puts(&formula, "By x alone: ");
+    tb_status s = tb_jacobian_print(ctx, &k->closed, TB_NOTE_TEXT, &formula);
+    for (int i = 0; i < k->g->nregions && tb_explained_each(ctx, &k->closed);
          i++)
         tb_buf_printf(&formula, "%s%s",
-                      i ? ", " : "   for F = ", e->kinds[0].g->regions[i].name);
-    d.title = e->block->name ? e->block->name : "block";
+                      i ? ", " : "   for F = ", k->g->regions[i].name);
     d.formula = tb_buf_str(&formula);
-    d.depth = e->model->sizes.s.depth;
     if (s == TB_OK)
         s = tb_diagram_scene(ctx, &d, out);
     tb_buf_clear(&formula);
     return s;
+}
+
+/* All kinds, one below the other; what each shows goes into the words. */
+static tb_status kind_scenes(tb_ctx *ctx, tb_explained *e, tb_scene *all)
+{
+    double w = 0, h = 0;
+    tb_buf words;
+    tb_buf_init(&words, ctx);
+    tb_status s = TB_OK;
+    for (size_t i = 0; i < e->nkinds && s == TB_OK; i++) {
+        tb_scene *one;
+        s = kind_scene(ctx, e, &e->kinds[i], &one);
+        if (s != TB_OK)
+            break;
+        tb_scene_place(all, one, tb_arena_printf(&e->arena, "kind-%zu", i), 0,
+                       h);
+        tb_buf_printf(&words, "%s%s: %s", i ? " " : "", one->title, one->desc);
+        w = tb_max2(w, one->w);
+        h += one->h;
+        tb_scene_destroy(one);
+    }
+    tb_scene_resize(all, w, h);
+    tb_scene_describe(all, tb_buf_str(&words));
+    tb_buf_clear(&words);
+    return s;
+}
+
+static tb_status explain_scene(tb_ctx *ctx, tb_explained *e, tb_scene **out)
+{
+    tb_scene *all;
+    if (e->nkinds == 1)
+        return kind_scene(ctx, e, e->kinds, out);
+    const char *name = e->block->name ? e->block->name : "block";
+    TB_TRY(tb_scene_create(ctx, 100, 100, name, "kinds of blocks", &all));
+    tb_status s = kind_scenes(ctx, e, all);
+    if (s != TB_OK)
+        tb_scene_fail(all, s);
+    return tb_scene_done(all, out);
 }
 
 static tb_status explain_svg(tb_ctx *ctx, tb_explained *e, tb_out *out)

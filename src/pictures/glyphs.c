@@ -123,6 +123,10 @@ static const struct {
              {0x2248, '~'},
              /* what the terminal figures draw */
              {0x2295, '+'},
+             {0x2296, '-'},
+             {0x2297, '*'},
+             {0xF7, '/'},
+             {0x2032, '\''},
              {0x25A3, '#'},
              {0x25B2, '^'},
              {0x25C4, '<'},

@@ -4,7 +4,7 @@
 #include "pictures/diagram_of.h"
 
 tb_status shot_explain(tb_shot *s, const tb_block *b,
-                       const tb_settings *settings, bool tail, tb_explained *e,
+                       const tb_settings *settings, tb_explained *e,
                        tb_diagram **out)
 {
     *out = shot_alloc(s, 1, sizeof **out);
@@ -12,8 +12,7 @@ tb_status shot_explain(tb_shot *s, const tb_block *b,
         return TB_ERR_MEMORY;
     tb_status status = tb_explained_open(s->ctx, e, b, settings);
     if (status == TB_OK)
-        status = tb_diagram_of(s->ctx, &s->arena, e->kinds[0].g,
-                               tail ? e->tail : NULL, *out);
+        status = tb_diagram_of(s->ctx, &s->arena, e->kinds[0].g, NULL, *out);
     if (status != TB_OK)
         tb_explained_close(e);
     return status;
@@ -25,7 +24,7 @@ static tb_status draw_block(tb_shot *s, const tb_block *b, const char *title,
     const tb_settings settings = TB_SETTINGS_UNSET;
     tb_explained e;
     tb_diagram *d;
-    TB_TRY(shot_explain(s, b, &settings, false, &e, &d));
+    TB_TRY(shot_explain(s, b, &settings, &e, &d));
     *tolls = e.kinds[0].info.tolls;
     tb_explained_close(&e);
     d->title = title;

@@ -7,9 +7,9 @@
 #include "pictures/shot_panels.h"
 
 /** What is known of the block, which the caller closes, and the diagram of its
- * first kind of block; `tail`: with what follows the last one. */
+ * first kind of block. */
 tb_status shot_explain(tb_shot *s, const tb_block *b,
-                       const tb_settings *settings, bool tail, tb_explained *e,
+                       const tb_settings *settings, tb_explained *e,
                        tb_diagram **out);
 
 /** The drawing of an equation as a panel; *tolls: norms on its lane. */

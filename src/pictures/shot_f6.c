@@ -190,7 +190,7 @@ static tb_status draw(tb_shot *s, const tb_block *b, const char **text)
     const tb_settings set = TB_SETTINGS_UNSET;
     tb_explained e;
     tb_diagram *d;
-    TB_TRY(shot_explain(s, b, &set, false, &e, &d));
+    TB_TRY(shot_explain(s, b, &set, &e, &d));
     tb_status status = put_beads(s, b, d, &e, text);
     tb_explained_close(&e);
     TB_TRY(status);

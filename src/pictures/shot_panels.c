@@ -2,6 +2,7 @@
 /* The kinds of panels that several shots use. A shot that needs a drawing of
  * its own brings its own face. */
 #include "pictures/shot_panels.h"
+#include "pictures/wiring.h"
 
 /* --- chart ---------------------------------------------------------------- */
 
@@ -97,6 +98,8 @@ static void diagram_json(const void *data, tb_json *j)
     for (size_t i = 0; i < d->count; i++)
         tb_json_string(j, NULL, d->items[i].part.label);
     tb_json_end(j);
+    if (d->wiring)
+        tb_wiring_json(d->wiring, j);
 }
 
 const shot_face shot_diagram = {"diagram", diagram_scene, diagram_term, NULL,

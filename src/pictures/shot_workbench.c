@@ -91,13 +91,25 @@ static tb_status say_lint(tb_shot *s, const tb_lint *l)
     return s->status;
 }
 
-static tb_status explained(tb_shot *s, bench *b, const tb_explained *e,
-                           tb_diagram *d)
+/* Every kind of block in the stack. */
+static tb_status diagrams(tb_shot *s, const bench *b, const tb_explained *e)
+{
+    tb_diagram *d = shot_alloc(s, e->nkinds, sizeof *d);
+    if (!d)
+        return TB_ERR_MEMORY;
+    for (size_t i = 0; i < e->nkinds; i++) {
+        TB_TRY(tb_explained_diagram(s->ctx, &s->arena, e, &e->kinds[i], &d[i]));
+        if (e->nkinds == 1)
+            d->title = name_of(s, b);
+        shot_below(s, &shot_diagram, &d[i]);
+    }
+    return TB_OK;
+}
+
+static tb_status explained(tb_shot *s, bench *b, const tb_explained *e)
 {
     char *lane;
-    d->title = name_of(s, b);
-    d->depth = b->spec.settings.depth;
-    shot_below(s, &shot_diagram, d);
+    TB_TRY(diagrams(s, b, e));
     TB_TRY(formulas(s, &e->kinds[0]));
     TB_TRY(tb_lane_text(s->ctx, b->block, &lane));
     shot_say(s, shot_text(s, "The text alone says of the lane: %s.", lane));
@@ -113,9 +125,10 @@ static tb_status explained(tb_shot *s, bench *b, const tb_explained *e,
 static tb_status explain(tb_shot *s, bench *b)
 {
     tb_explained e;
-    tb_diagram *d;
-    TB_TRY(shot_explain(s, b->block, &b->spec.settings, true, &e, &d));
-    tb_status status = explained(s, b, &e, d);
+    tb_status status =
+        tb_explained_open(s->ctx, &e, b->block, &b->spec.settings);
+    if (status == TB_OK)
+        status = explained(s, b, &e);
     tb_explained_close(&e);
     return status;
 }
