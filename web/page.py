@@ -72,11 +72,11 @@ def list_rows(row):
     if len(json.loads(row["own"])) > LIST_ROWS or not row["step"]:
         return '<input type="text" spellcheck="false">'
     # the script makes the other elements like the first
-    return (f'<span class="elements"><span class="element"><span '
-            f'aria-hidden="true">1</span>{number(row)}</span></span>'
-            f'<span class="count"><button type="button" data-do="less" '
+    return (f'<span class="count"><button type="button" data-do="less" '
             f'aria-label="one number fewer">−</button><button type="button" '
-            f'data-do="more" aria-label="one number more">+</button></span>')
+            f'data-do="more" aria-label="one number more">+</button></span>'
+            f'<span class="elements"><span class="element"><span '
+            f'aria-hidden="true">1</span>{number(row)}</span></span>')
 
 
 def one_control(row):
@@ -122,6 +122,12 @@ def check_line(check):
     return f'<li class="{kind}">{mark} {escape(check["text"])}</li>'
 
 
+def sized(svg):
+    """Its own width, for style.css."""
+    return re.sub(r'<svg ([^>]*?)width="([\d.]+)"',
+                  r'<svg style="--w:\2" \1width="\2"', svg, count=1)
+
+
 class Figure:
     """One shot at its own settings, as the program draws it."""
 
@@ -131,7 +137,7 @@ class Figure:
         self.data = program.json("picture", name)
         html = program.text("picture", name, "--format", "html")
         end = html.index("</svg>") + len("</svg>")
-        self.svg = slimmer.picture(html[:end])
+        self.svg = sized(slimmer.picture(html[:end]))
         self.tables = slim.tables(html[end:].strip())
         if len(self.tables) > TABLES:
             self.tables = "<p>A long table: the engine writes it.</p>"
@@ -186,6 +192,7 @@ class Sections:
     def __init__(self, program):
         self.program = program
         self.left_out = []
+        self.stills = 0
         self.figures = {}
         self.slimmer = slim.Slim()
 
@@ -243,6 +250,27 @@ class Sections:
             r"\{(\d)\}", lambda m: '<span class="blank" data-word="{1}">{0}'
             "</span>".format(*words[int(m[1]) - 1]), escape(p)) + "</p>\n"
             for p in told["paragraphs"])
+
+    def still(self, words):
+        """A figure at other settings, NAME SETTINGS: TITLE, for readers
+        without scripts."""
+        what, title = words.split(": ", 1)
+        name, settings = what.split(" ", 1)
+        args = ("picture", name, "--set", settings)
+        data = self.program.json(*args)
+        html = self.program.text(*args, "--format", "html")
+        svg = html[:html.index("</svg>") + len("</svg>")]
+        self.stills += 1
+        svg = self.slimmer.picture(
+            svg.replace(f'"{name}-', f'"{name}.{self.stills}-')
+            .replace(f" {name}-", f" {name}.{self.stills}-")
+            .replace('class="tb-figure"', 'class="tb-figure still"'))
+        numbers = {n["id"]: n for n in data["numbers"]}
+        says = "".join(f"<p>{sentence(s, numbers)}</p>"
+                       for s in data["sentences"])
+        return (f'<h3>{escape(title)}</h3><div class="canvas scroll" '
+                f'tabindex="0" role="region" aria-label="{escape(title)}">'
+                f'{sized(svg)}</div>{says}')
 
     def link(self, card):
         if card["shot"] not in self.program.shots:
@@ -305,7 +333,12 @@ def script():
     """The modules as one: an inline module cannot import another."""
     text = "\n".join((SOURCES / name).read_text() for name in SCRIPTS)
     text = re.sub(r"^import [^;]*;\n", "", text, flags=re.M)
-    return re.sub(r"^export ", "", text, flags=re.M)
+    return short(re.sub(r"^export ", "", text, flags=re.M))
+
+
+def short(text):
+    """Without what only its author reads: indentation, lines of comment."""
+    return re.sub(r"^\s*//.*\n|^/\*.*\*/\n|^\s+", "", text, flags=re.M)
 
 
 def themes(program):
@@ -349,7 +382,7 @@ def build(program, wasm):
     parts = {
         "policy": POLICY,
         "style": themes(program) + looks +
-        (SOURCES / "style.css").read_text(),
+        short((SOURCES / "style.css").read_text()),
         "contents": contents(body),
         "sections": body,
         "rows": rows(program),

@@ -28,17 +28,18 @@ def attribute(name, value):
 
 def path(d):
     """Lines along an axis by one coordinate."""
-    if not re.fullmatch(r"[MLZ\d. -]*", d):
+    if not re.fullmatch(r"[MLQZ\d. -]*", d):
         return d
     out, last = "", (None, None)
-    for command, x, y in re.findall(r"([MLZ])(?:([\d.-]+) ([\d.-]+))?", d):
+    for command, numbers in re.findall(r"([MLQZ])([^MLQZ]*)", d):
+        x, y = (numbers.split() or last)[-2:]
         if command == "L" and x == last[0]:
             out += f"V{y}"
         elif command == "L" and y == last[1]:
             out += f"H{x}"
         else:
-            out += command + (f"{x} {y}" if x else "")
-        last = (x, y) if x else last
+            out += command + numbers
+        last = x, y
     return out
 
 
@@ -81,10 +82,12 @@ class Slim:
                 rest += geometry(name, value)
             elif name not in DROPPED:
                 rest += attribute(name, value)
-        if classes or looks:
-            rest += f"\0{len(self.looks)}\0"
+        if classes or looks:  # first: no space before the slash of most ends
+            rest = f"\0{len(self.looks)}\0" + rest
             self.looks.append(declarations(classes, looks))
-        return f"<{match[1]}{rest}{' /' * match[2].endswith('/')}>"
+        end = "" if not match[2].endswith("/") else \
+            "/" if rest.endswith('"') else " /"
+        return f"<{match[1]}{rest}{end}>"
 
     def picture(self, svg):
         start = svg.index("</desc>") + len("</desc>")
@@ -97,7 +100,7 @@ class Slim:
         body = re.sub(r'<(\w+)((?: [\w-]+="[^"]*")*/?)>', self.tag, body)
         while re.search(r"<g>\s*</g>", body):
             body = re.sub(r"<g>\s*</g>\n?", "", body)
-        return head + body
+        return head + body.replace(">\n<", "><")
 
     def finish(self, html):
         """The page with its classes, and their rules."""
@@ -106,8 +109,9 @@ class Slim:
 
         def short(look):
             if look not in names:
-                n, letters = len(names), string.ascii_letters
-                names[look] = "_" + letters[n % 52] + letters[n // 52]
+                n = len(names)  # a capital first: style.css has none
+                names[look] = (string.ascii_uppercase[n % 26] +
+                               string.ascii_letters[n // 26])
                 rules.append(f".{names[look]}{{{css(look)}}}")
             return attribute("class", names[look])
 

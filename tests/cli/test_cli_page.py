@@ -69,6 +69,20 @@ def page_without_scripts(t):
 
 
 @test
+def page_corners_without_scripts(t):
+    """Step 7's cards, which need a control, stand there one by one."""
+    page, _ = build(t)
+    step = page[page.index('<section id="S7"'):]
+    step = step[step.index("<noscript>"):step.index("</noscript>")]
+    stills = re.findall(r'<h3>(\w): .*?<svg.*?</svg>', step, re.S)
+    t.eq(stills, list("abcdef"))
+    for card, still in zip("bde", (step.split("<h3>")[n] for n in (2, 4, 5))):
+        html = t.run("picture", "S7", "--set", "card=" + card, "--format",
+                     "html", rc=0).out
+        t.eq(words(still), words(html), card)
+
+
+@test
 def page_links_lead_somewhere(t):
     page, _ = build(t)
     places = set(re.findall(r'\sid="?([^"\s>]+)', page))

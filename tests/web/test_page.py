@@ -254,6 +254,22 @@ for _width in (NARROW, WIDE):
 
 
 @test
+def letters_are_large_enough(t):
+    """Figures scroll before their letters get smaller than 12 px."""
+    for width in (NARROW, WIDE):
+        page.size(width)
+        page.open()
+        small = page.run("""
+          return [...document.querySelectorAll("svg.tb-figure")].filter((s) => {
+            const scale = s.getBoundingClientRect().width / s.viewBox.baseVal.width;
+            return [...s.querySelectorAll("text")].some((e) =>
+              parseFloat(getComputedStyle(e).fontSize) * scale < 11.99);
+          }).map((s) => s.getAttribute("aria-labelledby"));""")
+        page.size(WIDE)
+        t.eq(small, [], width)
+
+
+@test
 def targets_are_large_enough(t):
     page.size(NARROW)
     page.open()

@@ -168,8 +168,10 @@ export class Figure {
 
   #picture(svg) {
     const own = svg.replaceAll(`"${this.row.name}-`, `"${this.name}-`);
-    const fresh = new DOMParser().parseFromString(own, "image/svg+xml");
-    patch(this.root.querySelector("svg.tb-figure"), fresh.documentElement);
+    const fresh = new DOMParser().parseFromString(own, "image/svg+xml")
+      .documentElement;
+    fresh.style = `--w:${fresh.getAttribute("width")}`; // for style.css
+    patch(this.root.querySelector("svg.tb-figure"), fresh);
   }
 
   #fill(data) {
