@@ -28,7 +28,6 @@ SCRIPTS = ["../engine.mjs", "text.mjs", "unpack.mjs", "hash.mjs",
            "figure.mjs", "words.mjs", "predict.mjs", "retell.mjs", "store.mjs",
            "cards.mjs", "check.mjs", "map.mjs", "workbench.mjs", "app.mjs"]
 TABLES = 6000  # bytes of tables that stand in the page before the engine runs
-LIST_ROWS = 16  # elements of a list that get a slider each
 
 
 def escape(text):
@@ -55,54 +54,8 @@ class Program:
         return json.loads(self.text(*args, "--json"))
 
 
-# --- controls: made from the row of the shot ---------------------------------
-
 def number_text(value):
     return f"{value:.12g}"
-
-
-def number(row):
-    """A field, and a slider where the row has a step. Bounds, names and values
-    are the script's work (web/page/controls.mjs): it has the rows."""
-    slider = '<input type="range">' if row["step"] or row["log"] else ""
-    return slider + '<input type="number">'
-
-
-def list_rows(row):
-    if len(json.loads(row["own"])) > LIST_ROWS or not row["step"]:
-        return '<input type="text" spellcheck="false">'
-    # the script makes the other elements like the first
-    return (f'<span class="count"><button type="button" data-do="less" '
-            f'aria-label="one number fewer">−</button><button type="button" '
-            f'data-do="more" aria-label="one number more">+</button></span>'
-            f'<span class="elements"><span class="element"><span '
-            f'aria-hidden="true">1</span>{number(row)}</span></span>')
-
-
-def one_control(row):
-    kind, label = row["kind"], escape(row["label"])
-    if kind == "switch":
-        return f'<label><input type="checkbox"> {label}</label>'
-    if kind == "choice":
-        options = "".join(f"<option>{escape(c)}</option>"
-                          for c in row["choices"].split("|"))
-        return f"<label>{label} <select>{options}</select></label>"
-    if kind in ("number", "list"):
-        field = number(row) if kind == "number" else list_rows(row)
-        return f'<span class="name">{label}</span>{field}'
-    return (f'<label>{label} <textarea rows="2" spellcheck="false"></textarea>'
-            f'</label>')
-
-
-def controls(shot):
-    rows = "".join(
-        f'<div class="control {r["kind"]}" data-input="{escape(r["name"])}">'
-        f'{one_control(r)}</div>' for r in shot["inputs"])
-    return (f'<fieldset class="controls" hidden><legend>Try it</legend>{rows}'
-            '<p class="buttons"><button type="button" data-do="reset">Reset'
-            '</button><button type="button" data-do="surprise">Surprise me'
-            '</button><button type="button" data-do="link">Copy link</button>'
-            '</p></fieldset>') if rows else ""
 
 
 # --- figures -----------------------------------------------------------------
@@ -150,11 +103,13 @@ class Figure:
         name = escape(self.name)
         tables = (f'<details class="tables"><summary>Show as table</summary>'
                   f'<div>{self.tables}</div></details>') if self.tables else ""
+        controls = ('<fieldset class="controls" hidden></fieldset>'
+                    if self.row["inputs"] else "")  # filled by controls.mjs
         return (f'<figure data-shot="{name}">'
                 f'<div class="canvas scroll" tabindex="0" role="region" '
                 f'aria-label="Figure {name}">{self.svg}</div>'
                 f'<p class="error" role="status" hidden></p>'
-                f'{controls(self.row)}'
+                f'{controls}'
                 f'<div class="says">{says}</div>'
                 f'<ul class="checks" aria-label="What the engine checked">'
                 f'{checks}</ul>{tables}'
@@ -318,11 +273,11 @@ def contents(sections):
 # --- the page ----------------------------------------------------------------
 
 def rows(program):
-    """What the controls read; what is 0, false or null is left out."""
+    """What the controls are made of; what is 0, false or null is left out."""
     slim_rows = {
         name: {"name": name, "inputs": [
             {k: v for k, v in r.items()
-             if k in ("own", "low", "high") or v and k != "label"}
+             if k in ("own", "low", "high") or v}
             for r in shot["inputs"]]}
         for name, shot in program.shots.items()}
     return json.dumps(slim_rows, ensure_ascii=False,

@@ -1,8 +1,46 @@
 // SPDX-License-Identifier: MIT
-// The controls of a shot, made by the builder, as text of its settings and
-// back. Every slider has a field of the same number beside it.
+// The controls of a shot, made of the rows of its inputs, as text of its
+// settings and back. Every slider has a field of the same number beside it.
+import { escaped } from "./text.mjs";
+
+const LIST_ROWS = 16; // elements of a list that get a slider each
 
 const POSITIONS = 200; // of a logarithmic slider
+
+// --- markup --------------------------------------------------------------
+
+const number = (row) => (row.step || row.log ? '<input type="range">' : "") +
+  '<input type="number">';
+
+// the other elements of a list are made like the first
+function listFields(row) {
+  if (JSON.parse(row.own).length > LIST_ROWS || !row.step)
+    return '<input type="text" spellcheck="false">';
+  return `<span class="count"><button type="button" data-do="less"
+    aria-label="one number fewer">−</button><button type="button"
+    data-do="more" aria-label="one number more">+</button></span>
+    <span class="elements"><span class="element"><span aria-hidden="true"
+    >1</span>${number(row)}</span></span>`;
+}
+
+const fields = {
+  switch: (label) => `<label><input type="checkbox"> ${label}</label>`,
+  choice: (label, row) => `<label>${label} <select>${row.choices.split("|")
+    .map((c) => `<option>${escaped(c)}</option>`).join("")}</select></label>`,
+  number: (label, row) => `<span class="name">${label}</span>${number(row)}`,
+  list: (label, row) => `<span class="name">${label}</span>${listFields(row)}`,
+};
+const area = (label) =>
+  `<label>${label} <textarea rows="2" spellcheck="false"></textarea></label>`;
+
+const markup = (inputs) => `<legend>Try it</legend>${inputs.map((row) =>
+  `<div class="control ${row.kind}" data-input="${row.name}">${
+    (fields[row.kind] ?? area)(escaped(row.label), row)}</div>`).join("")}
+  <p class="buttons"><button type="button" data-do="reset">Reset</button>
+  <button type="button" data-do="surprise">Surprise me</button>
+  <button type="button" data-do="link">Copy link</button></p>`;
+
+// --- values --------------------------------------------------------------
 
 const rounded = (v) => Number(v.toPrecision(3));
 
@@ -182,6 +220,7 @@ export class Controls {
     this.inputs = inputs;
     this.root = root;
     this.of = {};
+    if (root) root.innerHTML = markup(inputs);
     for (const row of inputs) {
       const place = root?.querySelector(`[data-input="${row.name}"]`);
       if (place) this.of[row.name] = make(row, place);
