@@ -279,16 +279,25 @@ static tb_status deleted(tb_shot *s)
     shot_tell(s, "E7.below", "total below it", stack_total(&r[1], cut - 1));
     shot_tell(s, "E7.input", "total at the input", stack_total(&r[1], 0));
     shot_tell(s, "E7.whole", "the same with every skip", stack_total(&r[0], 0));
+    double cut_off = stack_total(&r[1], cut - 1) / stack_total(&r[1], cut),
+           kept = stack_total(&r[0], cut - 1) / stack_total(&r[0], cut);
+    shot_tell(s, "E7.through", "what comes through that floor", cut_off);
+    shot_tell(s, "E7.kept", "the same with its skip", kept);
     shot_say(s, "Floor {found} has no identity path: the lane below it is "
-                "{E6.cut}, and the total falls from {E7.above} to {E7.below} "
-                "there ({E7.input} at the input, with every skip {E7.whole}). "
-                "One lost skip among many looks like this in practice: "
-                "entrenar#313.");
+                "{E6.cut}, and the total goes from {E7.above} to {E7.below} "
+                "there: times {E7.through}, with its skip times {E7.kept}. At "
+                "the input {E7.input}, with every skip {E7.whole}. One lost "
+                "skip among many looks like this in practice: entrenar#313.");
     shot_check_that(s, found == cut, "the floor is found by its lane: %zu",
                     found);
-    shot_check_that(s,
-                    stack_total(&r[1], cut - 1) < stack_total(&r[0], cut - 1),
-                    "the gradient below it is less than with the skip");
+    shot_check_that(
+        s,
+        tb_fabs(cut_off - r[1].floor[cut - 1].local_branch) <= 1e-4 * cut_off,
+        "what comes through it is the branch's alone: %.5g and %.5g", cut_off,
+        r[1].floor[cut - 1].local_branch);
+    if (r->spec.factor <= 1 && r->spec.init != 1) /* else branches amplify */
+        shot_check_that(s, cut_off < kept,
+                        "that is less than comes through with the skip");
     return TB_OK;
 }
 
