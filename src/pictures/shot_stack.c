@@ -372,10 +372,6 @@ tb_status stack_measure(tb_shot *s, const stack_spec *spec, stack_run *out)
 {
     tb_block *b;
     *out = (stack_run){.spec = *spec};
-    if (spec->opened > spec->n)
-        return TB_FAIL(s->ctx, TB_ERR_INPUT,
-                       "set open: got %zu, wanted a floor from 1 to N = %zu",
-                       spec->opened, spec->n);
     out->floor = shot_alloc(s, spec->n, sizeof *out->floor);
     out->equation = equation(s, spec, "F", false);
     out->text = block_text(s, spec);

@@ -225,7 +225,7 @@ static const struct {
     {"S7", "card=c,N=4,d=8,T=4", FLAT, "median toll falls"},
     {"S7", "card=c,N=4,d=8,T=4", LANE, "stays exactly 1"},
     {"S7", "card=d,N=4,d=8,T=4", LANE, "1 at every depth"},
-    {"S7", "card=d,N=4,d=8,T=4", LANES, "falls with every depth"},
+    {"S7", "card=d,N=4,d=64,T=4", LANES, "falls with every depth"},
     {"S7", "card=e", GRADIENT, "no input gets"},
     {"S7", "card=f,N=4,d=8,T=4", LOCAL, "found by its lane"},
     {"S7", "card=f,N=4,d=8,T=4", TOTAL, "the branch's alone"},
