@@ -198,18 +198,18 @@ static double length_of(const double *v, size_t n)
     return tb_sqrt(sum);
 }
 
-/* E8: the root mean square gain, and the largest by iterating m'm. */
+/* E8: the root mean square gain, and the largest by iterating m'm; small ones
+ * longer, as two values next to each other matter there. */
 static void measure_matrix(stack_run *r)
 {
-    enum { ROUNDS = 60 };
-    size_t d = r->spec.width;
+    size_t d = r->spec.width, rounds = 40 + 200000 / (d * d);
     stack_matrix *b = &r->booths;
     double *v = b->m + d * d, *w = v + d;
     tb_rng rng = tb_rng_make(r->spec.seed, "booths");
     b->rms = length_of(b->m, d * d) / tb_sqrt((double)d);
     for (size_t i = 0; i < d; i++)
         v[i] = tb_rng_normal(rng, i);
-    for (size_t round = 0; round < ROUNDS; round++) {
+    for (size_t round = 0; round < rounds; round++) {
         double size = length_of(v, d);
         memset(w, 0, d * sizeof *w);
         for (size_t i = 0; i < d && size > 0; i++)
