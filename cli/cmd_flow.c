@@ -454,6 +454,8 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv)
          "singular values of the whole stack (B*T*d up to 512)", 0, 0},
         {"audit", OPT_FLAG, &o.audit, NULL,
          "every sublayer's Jacobian, for --json; --report always has it", 0, 0},
+        {"alpha", OPT_FLAG, &o.spec.alpha, NULL,
+         "with an audit, exponents of the weights' spectra (contested)", 0, 0},
         {"what-if", OPT_FLAG, &o.spec.what_if, NULL,
          "the same in changed blocks, for --report and --json", 0, 0},
         {"dtype", OPT_CHOICE, &o.dtype, NULL, "number type (default f32)",
@@ -488,7 +490,7 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv)
     s->causal = o.mask < 0 ? -1 : o.mask == 0;
     o.spec.cotangent = (tb_cotangent)o.cotangent;
     o.spec.dtype = o.dtype == 1 ? TB_F64 : TB_F32;
-    o.spec.audit = o.audit || o.report ? &tb_flow_audit : NULL;
+    o.spec.audit = o.audit || o.spec.alpha || o.report ? &tb_flow_audit : NULL;
     tb_ctx_exact(ctx, o.exact);
     if (code == 0)
         code = measure_all(ctx, &o, argc, argv);

@@ -26,7 +26,7 @@ static const opt_usage usage = {
 
 typedef struct report_options {
     const char *out, *text, *command;
-    bool json, terminal, ascii, diffable, check, exact, spectrum;
+    bool json, terminal, ascii, diffable, check, exact, spectrum, alpha;
     size_t batch;
     uint64_t seed;
     opt_many thresholds;
@@ -135,6 +135,7 @@ static tb_status add_folder(work *w, const char *dir)
                          .spectrum = w->o->spectrum,
                          .what_if = true,
                          .audit = &tb_flow_audit,
+                         .alpha = w->o->alpha,
                          .thresholds = w->o->limits,
                          .nthresholds = w->o->nlimits};
     s = measure(w, lm, recorded, &spec, &tokens);
@@ -399,6 +400,8 @@ int cmd_report(tb_ctx *ctx, int argc, char **argv)
          "of random tokens, where there is no text (default 1)", 0, 0},
         {"spectrum", OPT_FLAG, &o.spectrum, NULL,
          "singular values of folders (B*T*d up to 512)", 0, 0},
+        {"alpha", OPT_FLAG, &o.alpha, NULL,
+         "exponents of the spectra of folders' weights (contested)", 0, 0},
         {"threshold", OPT_MANY, &o.thresholds, "CODE=v",
          "limit of a verdict on folders, e.g. VANISH=0.01, UPDATE=10", 0, 0},
         {"check", OPT_FLAG, &o.check, NULL, "exit 1 on a FAIL", 0, 0},

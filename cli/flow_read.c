@@ -187,6 +187,8 @@ static tb_status read_weight(pool *p, tb_config *c, tb_flow_weight *w)
     TRY(numbers(c, real, COUNT(real), w));
     TRY(sizes(c, whole, COUNT(whole), w));
     TRY(json_text(p, c, "name", "", &w->name));
+    if (tb_config_what(c, "alpha") != TB_CONFIG_ABSENT)
+        TRY(json_number(c, "alpha", &w->alpha));
     if (tb_config_what(c, "init") == TB_CONFIG_ABSENT)
         return TB_OK;
     TRY(json_text(p, c, "init", "", &w->start));

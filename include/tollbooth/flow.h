@@ -41,6 +41,7 @@ typedef struct tb_flow_spec {
     bool spectrum; /* singular values of d x_K / d x_0 (B*T*d <= 512) */
     bool what_if;  /* the same in changed blocks */
     const tb_flow_auditor *audit; /* NULL, or &tb_flow_audit */
+    bool alpha; /* with it: exponents of the weights' spectra */
     /* batch*(T+1) token ids of a real text, row by row; NULL: random ones */
     const int32_t *ids;
     const tb_threshold *thresholds;
@@ -118,6 +119,7 @@ typedef struct tb_flow_weight {
     double grad_norm;
     const char *start; /* its init rule: "normal(0.02)" */
     double mean, std;  /* over its elements, as they are; spec.weights only */
+    double alpha;      /* of a block's matrix; 0: none. spec.alpha only */
 } tb_flow_weight;
 
 /** What the queries of a sublayer give the first token, head by head: the mean

@@ -46,4 +46,5 @@ static tb_status row(tb_walk *w, const tb_run *run, size_t p, int lo, int hi,
     return tb_audit_attention(&x);
 }
 
-const tb_flow_auditor tb_flow_audit = {make, row, tb_audit_check};
+const tb_flow_auditor tb_flow_audit = {make, row, tb_audit_check,
+                                       tb_audit_alpha};

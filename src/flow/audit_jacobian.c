@@ -73,14 +73,18 @@ static void multiply_rows(const double *rows, size_t n, bool transposed,
 
 /* --- the largest singular value ------------------------------------------- */
 
-/* Are all eigenvalues of the tridiagonal matrix below x? */
-static bool all_below(const double *diagonal, const double *beside, size_t n,
-                      double x)
+size_t tb_tridiagonal_below(const double *diagonal, const double *beside,
+                            size_t n, double x)
 {
     double pivot = diagonal[0] - x;
-    for (size_t i = 1; i < n && pivot < 0; i++)
+    size_t below = pivot < 0;
+    for (size_t i = 1; i < n; i++) {
+        if (pivot == 0)
+            pivot = 1e-300; /* x is an eigenvalue of what stands above */
         pivot = diagonal[i] - x - beside[i - 1] * beside[i - 1] / pivot;
-    return pivot < 0;
+        below += pivot < 0;
+    }
+    return below;
 }
 
 /* Largest singular value of the bidiagonal matrix with a on its diagonal and b
@@ -98,7 +102,7 @@ static double largest_of(const double *a, const double *b, size_t n)
     }
     for (int i = 0; i < 60 && low < high; i++) {
         double x = low + (high - low) / 2;
-        if (all_below(diagonal, beside, n, x))
+        if (tb_tridiagonal_below(diagonal, beside, n, x) == n)
             high = x;
         else
             low = x;

@@ -627,6 +627,8 @@ static tb_status measure(tb_model *m, const tb_flow_spec *spec,
     if (w.auditor)
         TB_TRY(w.auditor->make(&w, spec->seed, scratch));
     TB_TRY(run_walk(&w, box, spec, scratch, nonfinite));
+    if (w.auditor && spec->alpha)
+        TB_TRY(w.auditor->alpha(&w));
     if (spec->spectrum)
         TB_TRY(tb_flow_spectrum(m, &batch, box));
     return tb_flow_judge(ctx, &box->flow, nonfinite, spec);

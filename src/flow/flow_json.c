@@ -145,6 +145,8 @@ static void weights_json(const tb_flow *f, tb_json *j)
             tb_json_number(j, "mean", f->weights[i].mean);
             tb_json_number(j, "std", f->weights[i].std);
         }
+        if (f->weights[i].alpha > 0)
+            tb_json_number(j, "alpha", f->weights[i].alpha);
         tb_json_end(j);
     }
     tb_json_end(j);

@@ -323,6 +323,26 @@ static const verdict_row table[] = {
      "a head gives the first token much of its attention",
      "no head gives the first token much of its attention",
      "Gu et al., arXiv:2410.10781"},
+    {"ALPHA",
+     tb_find_alpha_low,
+     true,
+     {2},
+     {TB_NOTE},
+     "a weight's spectrum has a small exponent, over-trained by "
+     "WeightWatcher's "
+     "reading, which is contested",
+     "no exponent of a weight's spectrum outside of 2 to 6, WeightWatcher's "
+     "reading of a good one, which is contested",
+     "WeightWatcher's constant"},
+    {"ALPHA",
+     tb_find_alpha_high,
+     false,
+     {6},
+     {TB_NOTE},
+     "a weight's spectrum has a large exponent, under-trained by "
+     "WeightWatcher's reading, which is contested",
+     "no exponent of a weight's spectrum is large",
+     "WeightWatcher's constant"},
     {"EPS",
      eps_works,
      false,
@@ -378,6 +398,9 @@ static const char *where(tb_arena *a, const tb_flow *f, const finding *x,
     const char *at = place(a, x->at, role);
     if (x->heads)
         return where_of_head(a, f, x, limit);
+    if (x->weight)
+        return tb_arena_printf(a, "%s; %zu of %zu matrices", x->weight->name,
+                               x->count, x->of);
     if (x->check)
         return tb_arena_printf(a, "%s%sblock %zu", role ? role : "",
                                role ? " " : "", x->check->layer);

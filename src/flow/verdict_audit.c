@@ -76,3 +76,56 @@ size_t tb_count_sinks(const tb_flow *f, double limit, size_t *of)
     }
     return n;
 }
+
+/* --- exponents of weights ---------------------------------------------------
+ */
+
+/* WeightWatcher's constants. */
+static const double alpha_low = 2, alpha_high = 6;
+
+typedef struct exponents {
+    const tb_flow_weight *least, *most;
+    size_t low, high, n;
+} exponents;
+
+static bool is_of(const tb_flow_weight *w, const char *role)
+{
+    size_t n = role ? strlen(role) : 0;
+    return w->alpha > 0 && (!role || strncmp(w->name, role, n) == 0);
+}
+
+static exponents look_at(const tb_flow *f)
+{
+    exponents x = {0};
+    for (size_t i = 0; i < f->nweights; i++) {
+        const tb_flow_weight *w = &f->weights[i];
+        if (!is_of(w, f->rows[0].role))
+            continue;
+        x.least = !x.least || w->alpha < x.least->alpha ? w : x.least;
+        x.most = !x.most || w->alpha > x.most->alpha ? w : x.most;
+        x.low += w->alpha < alpha_low;
+        x.high += w->alpha > alpha_high;
+        x.n++;
+    }
+    return x;
+}
+
+tb_finding tb_find_alpha_low(const tb_flow *f, size_t nonfinite)
+{
+    const exponents x = look_at(f);
+    return (tb_finding){.value = x.n ? x.least->alpha : 0,
+                        .weight = x.least,
+                        .count = x.low,
+                        .of = x.n,
+                        .applies = nonfinite == 0 && x.n && (x.low || !x.high)};
+}
+
+tb_finding tb_find_alpha_high(const tb_flow *f, size_t nonfinite)
+{
+    const exponents x = look_at(f);
+    return (tb_finding){.value = x.n ? x.most->alpha : 0,
+                        .weight = x.most,
+                        .count = x.high,
+                        .of = x.n,
+                        .applies = nonfinite == 0 && !x.low && x.high};
+}

@@ -164,6 +164,8 @@ struct tb_flow_auditor {
                      tb_flow_row *row);
     /* a layer, its values being those of the forward pass */
     tb_status (*part)(tb_walk *w, const tb_run *run, size_t p);
+    /* at the end, where exponents of weights are asked for */
+    tb_status (*alpha)(tb_walk *w);
 };
 
 /** tb_walk_between - is node i one of those that make x at boundary hi out of

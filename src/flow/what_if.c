@@ -76,6 +76,7 @@ tb_status tb_flow_what_if(tb_flow *f, const tb_block *b,
     tb_flow_spec own = *spec;
     own.what_if = own.spectrum = own.weights = false;
     own.audit = NULL;
+    own.alpha = false;
     f->changes =
         tb_arena_alloc(&box->arena, (TB_LEN(rows) + 1) * sizeof *f->changes);
     if (!f->changes)

@@ -181,7 +181,7 @@ def json_flow(t):
         ["pre-ln", "post-ln", "no-skip", "parallel", "--depth", "2", "--width",
          "16", "--heads", "2", "--tokens", "8"],
         ["pre-ln", "--depth", "1", "--width", "16", "--heads", "2", "--tokens", "8",
-         "--spectrum", "--weights", "--what-if", "--audit", "--dtype", "f64"],
+         "--spectrum", "--weights", "--what-if", "--alpha", "--dtype", "f64"],
         ["pre-ln", "--stack", "encoder-decoder", "--depth", "1", "--width", "16",
          "--heads", "2", "--tokens", "8", "--audit"])])
 
@@ -225,7 +225,7 @@ def json_compare(t):
     compare_with(t, "compare", objects, skip=("runs[].flow.",))
     compare_with(t, "flow", [{"tollbooth": "", "runs": [r["flow"]]}
                              for r in objects[0]["runs"]] + [
-        t.run("flow", "pre-ln", "--depth", "1", "--spectrum", "--audit",
+        t.run("flow", "pre-ln", "--depth", "1", "--spectrum", "--alpha",
               "--tokens", "8", "--weights", "--what-if", "--json").json(),
         t.run("flow", "pre-ln", "--depth", "1", "--stack", "encoder-decoder",
               "--audit", "--tokens", "8", "--json").json()])
@@ -246,7 +246,7 @@ def json_report(t):
     compare_with(t, "report", objects, skip=("runs[].flow.",))
     compare_with(t, "flow", [{"tollbooth": "", "runs": [r["flow"]]}
                              for r in objects[0]["runs"]] + [
-        t.run("flow", "pre-ln", "--depth", "1", "--spectrum", "--audit",
+        t.run("flow", "pre-ln", "--depth", "1", "--spectrum", "--alpha",
               "--tokens", "8", "--weights", "--what-if", "--json").json(),
         t.run("flow", "pre-ln", "--depth", "1", "--stack", "encoder-decoder",
               "--audit", "--tokens", "8", "--json").json()])

@@ -228,7 +228,7 @@ def report_of_a_folder(t):
 def report_of_files(t):
     """What flow, compare and train printed; a flow has the same bytes again."""
     flow = t.run("flow", "post-ln", "pre-ln", "--depth", "1,2", "--spectrum",
-                 "--weights", "--what-if", "--audit", "--width", "8", "--heads", "2",
+                 "--weights", "--what-if", "--alpha", "--width", "8", "--heads", "2",
                  "--tokens", "8", "--json", rc=0)
     t.write("flow.json", flow.out)
     two = t.run("flow", "pre-ln", "--stack", "encoder-decoder", "--depth", "1",

@@ -462,3 +462,105 @@ TB_TEST(little_identity_and_a_drop)
         tb_flow_free(T->ctx, f);
     }
 }
+
+/* --- exponents of weights ---------------------------------------------------
+ */
+
+enum { SIDE = 24 };
+
+/* Turns the columns (or rows) of a matrix of SIDE columns by I - 2 vv'/v'v. */
+static void turn(double *w, size_t rows, bool of_rows, double from)
+{
+    size_t n = of_rows ? rows : SIDE, others = of_rows ? SIDE : rows;
+    double v[2 * SIDE], square = 0;
+    for (size_t i = 0; i < n; i++) {
+        v[i] = from + (double)(i * 5 % 7);
+        square += v[i] * v[i];
+    }
+    for (size_t o = 0; o < others; o++) {
+        double dot = 0;
+        for (size_t i = 0; i < n; i++)
+            dot += v[i] * w[of_rows ? i * SIDE + o : o * SIDE + i];
+        for (size_t i = 0; i < n; i++)
+            w[of_rows ? i * SIDE + o : o * SIDE + i] -= 2 * dot / square * v[i];
+    }
+}
+
+/* The least Kolmogorov-Smirnov distance over all starts; x falls. */
+static double fit_by_hand(const double *x, size_t n)
+{
+    double best = 2, alpha = 0;
+    for (size_t tail = 2; tail <= n; tail++) {
+        double sum = 0, off = 0, least = x[tail - 1];
+        for (size_t i = 0; i < tail; i++)
+            sum += tb_log(x[i] / least);
+        double a = 1 + (double)tail / sum;
+        for (size_t i = 0; i < tail; i++) {
+            double above = tb_exp((1 - a) * tb_log(x[i] / least));
+            double is = (double)(i + 1) / (double)tail;
+            off = tb_fabs(is - above) > off ? tb_fabs(is - above) : off;
+        }
+        if (off <= best) {
+            best = off;
+            alpha = a;
+        }
+    }
+    return alpha;
+}
+
+static void check_exponent(tb_test *T, size_t rows, double alpha,
+                           const char *level)
+{
+    tb_ctx *ctx = T->ctx;
+    tb_block *b;
+    tb_model *m;
+    tb_flow *f;
+    double x[SIDE];
+    const char *block = rows == SIDE ? "u = linear(d, d); x = x + u(x)"
+                                     : "u = linear(d, 2*d); t = linear(2*d, d);"
+                                       "x = x + t(u(x))";
+    tb_flow_spec s = tiny_spec(1, TB_COTANGENT_LOSS);
+    s.settings.width = SIDE;
+    s.audit = &tb_flow_audit;
+    s.alpha = true;
+    TB_OKAY(T, tb_block_load(ctx, block, &b));
+    TB_OKAY(T, tb_model_create(ctx, b, &s.settings, s.dtype, &m));
+    TB_OKAY(T, tb_model_init(m, s.seed));
+    const tb_view *v = tb_model_view(m, "layers.0.u.weight");
+    TB_REQUIRE(T, v && v->count == rows * SIDE);
+    double *w = (double *)m->params + v->offset;
+    memset(w, 0, v->count * sizeof *w);
+    for (size_t i = 0; i < SIDE; i++) { /* quantiles of the law from 1 on */
+        x[i] = tb_exp(-tb_log(((double)i + 0.5) / SIDE) / (alpha - 1));
+        w[i * SIDE + i] = tb_sqrt(x[i]);
+    }
+    turn(w, rows, true, 1);
+    turn(w, rows, false, -2);
+    TB_OKAY(T, tb_flow_of_model(m, &s, &f));
+    double found = 0;
+    for (size_t i = 0; i < f->nweights; i++)
+        if (tb_streq(f->weights[i].name, v->name))
+            found = f->weights[i].alpha;
+    TB_NEAR(T, found, fit_by_hand(x, SIDE), 1e-6);
+    const tb_verdict *said = verdict(f, "ALPHA");
+    TB_REQUIRE(T, said && strstr(said->sentence, "contested"));
+    if (level) { /* it is the only matrix of blocks */
+        TB_NEAR(T, said->value, found, 0);
+        TB_STR(T, tb_level_name(said->level), level);
+    }
+    tb_flow_free(ctx, f);
+    tb_model_destroy(m);
+    tb_block_destroy(ctx, b);
+}
+
+TB_TEST(exponents_of_spectra)
+{
+    check_exponent(T, SIDE, 1.5, "NOTE");
+    check_exponent(T, SIDE, 3, "OK");
+    check_exponent(T, SIDE, 12, "NOTE");
+    check_exponent(T, 2 * SIDE, 3, NULL);
+    tb_flow_spec s = audit_spec(1); /* not asked for */
+    tb_flow *f = measure(T, "pre-ln", &s);
+    TB_REQUIRE(T, f && !verdict(f, "ALPHA"));
+    tb_flow_free(T->ctx, f);
+}

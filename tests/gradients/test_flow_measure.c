@@ -468,12 +468,13 @@ TB_TEST(every_failed_allocation_is_reported)
     s.settings.context = 4;
     s.spectrum = true;
     s.audit = &tb_flow_audit;
+    s.alpha = true;
     TB_OKAY(T, tb_block_load(T->ctx, "pre-ln", &b));
     tb_flow *warm; /* what the context keeps from its first run */
     TB_OKAY(T, tb_flow_measure(T->ctx, b, &s, &warm));
     tb_flow_free(T->ctx, warm);
     const size_t before = tb_ctx_blocks(T->ctx);
-    for (; status != TB_OK && n < 5000; n++) {
+    for (; status != TB_OK && n < 9000; n++) {
         tb_flow *f;
         tb_ctx_fail_alloc_at(T->ctx, n);
         status = tb_flow_measure(T->ctx, b, &s, &f);
