@@ -45,6 +45,10 @@ void tb_part_box(tb_scene *s, const tb_diagram_part *p, tb_box at,
 void tb_part_shape(tb_scene *s, tb_diagram_kind kind, const char *text,
                    tb_box at, bool on_lane);
 void tb_part_plus(tb_scene *s, double x, double y, double r);
+/** The branch that leaves the lane at x = fork, runs at y = high and comes down
+ * on what stands at x = plus with radius r. */
+void tb_part_branch(tb_scene *s, double fork, double plus, double lane,
+                    double high, double r);
 /** px of a backward arrow that carries g, relative to the top of the stack:
  * 1 gives 10, 0.1 gives 7, 0.001 and less 1. */
 double tb_back_width(double g);

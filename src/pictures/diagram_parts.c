@@ -108,3 +108,17 @@ void tb_part_plus(tb_scene *s, double x, double y, double r)
     tb_scene_line(s, x - 7, y, x + 7, y, &bar);
     tb_scene_line(s, x, y - 7, x, y + 7, &bar);
 }
+
+void tb_part_branch(tb_scene *s, double fork, double plus, double lane,
+                    double high, double r)
+{
+    tb_style branch = {.role = "fwd",
+                       .id = "branch",
+                       .stroke = TB_TONE_BOX,
+                       .line = 2.4,
+                       .round = 12};
+    tb_scene_arrow(
+        s, (double[]){fork, lane, fork, high, plus, high, plus, lane - r - 1},
+        4, &branch);
+    tb_scene_circle(s, fork, lane, 5, &(tb_style){.fill = TB_TONE_BOX});
+}

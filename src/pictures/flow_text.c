@@ -205,8 +205,9 @@ tb_status tb_flow_term(tb_ctx *ctx, const tb_flow_figure *f,
 
 /* --- show as table ------------------------------------------------------ */
 
-static tb_status table(tb_arena *a, const tb_flow_figure *f, tb_out *out)
+static tb_status table(tb_arena *a, const void *data, tb_grid *g)
 {
+    const tb_flow_figure *f = data;
     static const tb_column columns[] = {{.head = "block"},
                                         {.head = "k", .align = TB_RIGHT},
                                         {.head = "sublayer"},
@@ -216,32 +217,27 @@ static tb_status table(tb_arena *a, const tb_flow_figure *f, tb_out *out)
     size_t rows = 0;
     for (size_t i = 0; i < f->count; i++)
         rows += f->runs[i].n;
-    tb_grid g;
-    TB_TRY(tb_grid_init(&g, a, f->title ? f->title : TB_FLOW_TITLE, columns,
+    TB_TRY(tb_grid_init(g, a, f->title ? f->title : TB_FLOW_TITLE, columns,
                         TB_LEN(columns), rows));
     for (size_t i = 0; i < f->count; i++) {
         const tb_flow_curve *r = &f->runs[i];
         for (size_t k = 0; k < r->n; k++) {
-            tb_grid_text(&g, r->block);
-            tb_grid_number(&g, (double)k);
-            tb_grid_text(&g, r->names ? r->names[k] : NULL);
-            tb_grid_number(&g, r->lane[k]);
-            tb_grid_number(&g, r->total[k]);
+            tb_grid_text(g, r->block);
+            tb_grid_number(g, (double)k);
+            tb_grid_text(g, r->names ? r->names[k] : NULL);
+            tb_grid_number(g, r->lane[k]);
+            tb_grid_number(g, r->total[k]);
             if (r->branch)
-                tb_grid_number(&g, r->branch[k]);
+                tb_grid_number(g, r->branch[k]);
             else
-                tb_grid_text(&g, "");
+                tb_grid_text(g, "");
         }
     }
-    return tb_grid_html(&g, out);
+    return TB_OK;
 }
 
 tb_status tb_flow_table_html(tb_ctx *ctx, const tb_flow_figure *f, tb_out *out)
 {
     TB_TRY(tb_flow_check(ctx, f));
-    tb_arena a;
-    tb_arena_init(&a, ctx);
-    tb_status s = table(&a, f, out);
-    tb_arena_clear(&a);
-    return s;
+    return tb_grid_html_of(ctx, table, f, out);
 }

@@ -9,11 +9,14 @@ tb_status tb_grid_init(tb_grid *g, tb_arena *a, const char *caption,
                        const tb_column *columns, size_t n_columns,
                        size_t max_rows)
 {
-    *g = (tb_grid){.arena = a,
-                   .table = {.caption = caption,
-                             .columns = columns,
-                             .n_columns = n_columns}};
+    tb_column *own = tb_arena_alloc(a, n_columns * sizeof *own);
     size_t bytes;
+    if (!own)
+        return TB_ERR_MEMORY;
+    memcpy(own, columns, n_columns * sizeof *own);
+    *g = (tb_grid){
+        .arena = a,
+        .table = {.caption = caption, .columns = own, .n_columns = n_columns}};
     if (!tb_mul(n_columns, max_rows, &g->cap) ||
         !tb_mul(g->cap, sizeof *g->cells, &bytes))
         return TB_FAIL(a->ctx, TB_ERR_MEMORY, "table: %zu rows", max_rows);
@@ -43,16 +46,38 @@ static tb_status finish(tb_grid *g)
     return g->failed ? TB_ERR_MEMORY : TB_OK;
 }
 
-tb_status tb_grid_html(tb_grid *g, tb_out *out)
-{
-    TB_TRY(finish(g));
-    return tb_table_html(g->arena->ctx, &g->table, out);
-}
-
 tb_status tb_grid_term(tb_grid *g, const tb_terminal *term, tb_out *out)
 {
     TB_TRY(finish(g));
     return tb_table_term(g->arena->ctx, &g->table, term, out);
+}
+
+tb_status tb_grid_html_of(tb_ctx *ctx, tb_grid_maker make, const void *data,
+                          tb_out *out)
+{
+    tb_arena a;
+    tb_grid g;
+    tb_arena_init(&a, ctx);
+    tb_status s = make(&a, data, &g);
+    if (s == TB_OK)
+        s = finish(&g);
+    if (s == TB_OK)
+        s = tb_table_html(ctx, &g.table, out);
+    tb_arena_clear(&a);
+    return s;
+}
+
+tb_status tb_grid_term_of(tb_ctx *ctx, tb_grid_maker make, const void *data,
+                          const tb_terminal *term, tb_out *out)
+{
+    tb_arena a;
+    tb_grid g;
+    tb_arena_init(&a, ctx);
+    tb_status s = make(&a, data, &g);
+    if (s == TB_OK)
+        s = tb_grid_term(&g, term, out);
+    tb_arena_clear(&a);
+    return s;
 }
 
 /* --- charts and bars ---------------------------------------------------- */
@@ -72,50 +97,42 @@ static void chart_rows(tb_grid *g, const tb_chart *c, size_t i)
     }
 }
 
-static tb_status chart_table(tb_arena *a, const tb_chart *c, tb_out *out)
+static tb_status chart_table(tb_arena *a, const void *data, tb_grid *g)
 {
+    const tb_chart *c = data;
     const tb_column columns[] = {
         {.head = "series"},
         {.head = c->x_label ? c->x_label : "x", .align = TB_RIGHT},
         {.head = "name"},
         {.head = c->y_label ? c->y_label : "y", .align = TB_RIGHT}};
     const tb_column plain[] = {columns[0], columns[1], columns[3]};
-    tb_grid g;
-    TB_TRY(tb_grid_init(&g, a, c->title, c->x_names ? columns : plain,
+    TB_TRY(tb_grid_init(g, a, c->title, c->x_names ? columns : plain,
                         c->x_names ? 4 : 3, c->count * (MAX_ROWS + 1)));
     for (size_t i = 0; i < c->count; i++)
-        chart_rows(&g, c, i);
-    return tb_grid_html(&g, out);
+        chart_rows(g, c, i);
+    return TB_OK;
 }
 
 tb_status tb_chart_table_html(tb_ctx *ctx, const tb_chart *chart, tb_out *out)
 {
-    tb_arena a;
-    tb_arena_init(&a, ctx);
-    tb_status s = chart_table(&a, chart, out);
-    tb_arena_clear(&a);
-    return s;
+    return tb_grid_html_of(ctx, chart_table, chart, out);
 }
 
-static tb_status bars_table(tb_arena *a, const tb_bars *bars, tb_out *out)
+static tb_status bars_table(tb_arena *a, const void *data, tb_grid *g)
 {
+    const tb_bars *bars = data;
     const tb_column columns[] = {
         {.head = bars->x_label ? bars->x_label : "name"},
         {.head = bars->y_label ? bars->y_label : "value", .align = TB_RIGHT}};
-    tb_grid g;
-    TB_TRY(tb_grid_init(&g, a, bars->title, columns, 2, bars->n));
+    TB_TRY(tb_grid_init(g, a, bars->title, columns, 2, bars->n));
     for (size_t i = 0; i < bars->n; i++) {
-        tb_grid_text(&g, bars->labels ? bars->labels[i] : NULL);
-        tb_grid_number(&g, bars->values[i]);
+        tb_grid_text(g, bars->labels ? bars->labels[i] : NULL);
+        tb_grid_number(g, bars->values[i]);
     }
-    return tb_grid_html(&g, out);
+    return TB_OK;
 }
 
 tb_status tb_bars_table_html(tb_ctx *ctx, const tb_bars *bars, tb_out *out)
 {
-    tb_arena a;
-    tb_arena_init(&a, ctx);
-    tb_status s = bars_table(&a, bars, out);
-    tb_arena_clear(&a);
-    return s;
+    return tb_grid_html_of(ctx, bars_table, bars, out);
 }

@@ -239,8 +239,9 @@ tb_status tb_heat_term(tb_ctx *ctx, const tb_heat *heat,
 
 /* --- table -------------------------------------------------------------- */
 
-static tb_status put_table(tb_arena *a, const tb_heat *h, tb_out *out)
+static tb_status put_table(tb_arena *a, const void *data, tb_grid *g)
 {
+    const tb_heat *h = data;
     tb_heat_view v;
     TB_TRY(tb_heat_view_init(&v, a, h, TABLE_CELLS, TABLE_CELLS));
     tb_column *columns = tb_arena_alloc(a, (v.columns + 1) * sizeof *columns);
@@ -255,8 +256,7 @@ static tb_status put_table(tb_arena *a, const tb_heat *h, tb_out *out)
             return TB_ERR_MEMORY;
         columns[c + 1] = (tb_column){.head = name, .align = TB_RIGHT};
     }
-    tb_grid g;
-    TB_TRY(tb_grid_init(&g, a, h->title, columns, v.columns + 1, v.rows));
+    TB_TRY(tb_grid_init(g, a, h->title, columns, v.columns + 1, v.rows));
     for (size_t r = 0; r < v.rows; r++) {
         char text[TB_SHOW_CHARS];
         const char *name = tb_heat_row_name(&v, r);
@@ -264,19 +264,15 @@ static tb_status put_table(tb_arena *a, const tb_heat *h, tb_out *out)
             name = tb_arena_printf(a, "%zu", r * v.by_row + 1);
         if (!name)
             return TB_ERR_MEMORY;
-        tb_grid_text(&g, name);
+        tb_grid_text(g, name);
         for (size_t c = 0; c < v.columns; c++)
-            tb_grid_text(&g, tb_heat_cell(&v, r * v.columns + c, text));
+            tb_grid_text(g, tb_heat_cell(&v, r * v.columns + c, text));
     }
-    return tb_grid_html(&g, out);
+    return TB_OK;
 }
 
 tb_status tb_heat_table_html(tb_ctx *ctx, const tb_heat *heat, tb_out *out)
 {
     TB_TRY(tb_heat_check(ctx, heat));
-    tb_arena a;
-    tb_arena_init(&a, ctx);
-    tb_status s = put_table(&a, heat, out);
-    tb_arena_clear(&a);
-    return s;
+    return tb_grid_html_of(ctx, put_table, heat, out);
 }

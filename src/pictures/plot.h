@@ -89,7 +89,7 @@ double tb_plot_notes(tb_scene *s, const char *const *notes, double x, double y,
 /** Ends a figure: the scene, or its first failure after freeing it. */
 tb_status tb_scene_done(tb_scene *s, tb_scene **out);
 
-/** A table of strings filled cell by cell. */
+/** A table of strings filled cell by cell; `columns` are copied. */
 typedef struct tb_grid {
     tb_arena *arena;
     tb_table table;
@@ -102,7 +102,14 @@ tb_status tb_grid_init(tb_grid *g, tb_arena *a, const char *caption,
                        size_t max_rows);
 void tb_grid_text(tb_grid *g, const char *s);
 void tb_grid_number(tb_grid *g, double v);
-tb_status tb_grid_html(tb_grid *g, tb_out *out);
 tb_status tb_grid_term(tb_grid *g, const tb_terminal *term, tb_out *out);
+
+/** Begins and fills a grid in the arena. */
+typedef tb_status (*tb_grid_maker)(tb_arena *a, const void *data, tb_grid *g);
+/** What `make` fills, as HTML or for the terminal. */
+tb_status tb_grid_html_of(tb_ctx *ctx, tb_grid_maker make, const void *data,
+                          tb_out *out);
+tb_status tb_grid_term_of(tb_ctx *ctx, tb_grid_maker make, const void *data,
+                          const tb_terminal *term, tb_out *out);
 
 #endif

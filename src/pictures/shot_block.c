@@ -111,11 +111,6 @@ static void roads(const layout *l)
 {
     tb_style lane = {
         .role = "skip", .id = "skip", .stroke = TB_TONE_LANE, .line = 6};
-    tb_style branch = {.role = "fwd",
-                       .id = "branch",
-                       .stroke = TB_TONE_BOX,
-                       .line = 2.4,
-                       .round = 10};
     tb_style in = {.role = "in-arrow", .stroke = TB_TONE_IN, .line = 3};
     tb_style name = {.role = "label", .size = 15, .bold = true, .italic = true};
     const char *below = "x", *above = "x\xE2\x80\xB2";
@@ -132,12 +127,7 @@ static void roads(const layout *l)
     tb_scene_arrow(l->s, (double[]){l->plus + 13, l->y.lane, l->end, l->y.lane},
                    2, &lane);
     tb_scene_text(l->s, l->end + 5, l->y.lane + 5, above, &name);
-    tb_scene_arrow(l->s,
-                   (double[]){l->fork, l->y.lane, l->fork, l->y.branch, l->plus,
-                              l->y.branch, l->plus, l->y.lane - 14},
-                   4, &branch);
-    tb_scene_circle(l->s, l->fork, l->y.lane, 5,
-                    &(tb_style){.fill = TB_TONE_BOX});
+    tb_part_branch(l->s, l->fork, l->plus, l->y.lane, l->y.branch, 13);
 }
 
 /* --- what stands on them -------------------------------------------------- */

@@ -144,33 +144,29 @@ static tb_status term(tb_ctx *ctx, const void *data, const tb_terminal *term,
     return status;
 }
 
-static tb_status rows(tb_arena *a, const shot_cards *p, tb_out *out)
+static tb_status rows(tb_arena *a, const void *data, tb_grid *g)
 {
+    const shot_cards *p = data;
     const tb_column columns[] = {{.head = p->boxes ? "ticked" : "picture"},
                                  {.head = p->boxes ? "statement" : "question"},
                                  {.head = "answer"},
                                  {.head = "engine"}};
-    tb_grid g;
-    TB_TRY(tb_grid_init(&g, a, p->boxes ? "Equipment checklist" : "Cards",
+    TB_TRY(tb_grid_init(g, a, p->boxes ? "Equipment checklist" : "Cards",
                         columns, TB_LEN(columns), p->n));
     for (size_t k = 0; k < p->n; k++) {
-        tb_grid_text(&g, !p->boxes      ? p->card[k]->shot
-                         : p->ticked[k] ? "yes"
-                                        : "no");
-        tb_grid_text(&g, p->card[k]->question);
-        tb_grid_text(&g, p->reveal ? p->card[k]->answer : "");
-        tb_grid_text(&g, numbers(a, &p->proof[k]));
+        tb_grid_text(g, !p->boxes      ? p->card[k]->shot
+                        : p->ticked[k] ? "yes"
+                                       : "no");
+        tb_grid_text(g, p->card[k]->question);
+        tb_grid_text(g, p->reveal ? p->card[k]->answer : "");
+        tb_grid_text(g, numbers(a, &p->proof[k]));
     }
-    return tb_grid_html(&g, out);
+    return TB_OK;
 }
 
 static tb_status html(tb_ctx *ctx, const void *data, tb_out *out)
 {
-    tb_arena a;
-    tb_arena_init(&a, ctx);
-    tb_status status = rows(&a, data, out);
-    tb_arena_clear(&a);
-    return status;
+    return tb_grid_html_of(ctx, rows, data, out);
 }
 
 static void json(const void *data, tb_json *j)

@@ -5,6 +5,7 @@
 #include "tollbooth/eval.h"
 
 enum { LIST = 4, LISTS = 3 };
+static const char *const streams[LISTS] = {"first", "second", "third"};
 
 /* n whole numbers from 1 to 9. */
 static const double *draw_list(tb_shot *s, const char *stream, size_t n)
@@ -257,7 +258,6 @@ static tb_status ask_placement(tb_shot *s, quiz *q)
 /* A floor is a list, a dial one of its numbers. */
 static tb_status ask_subscript(tb_shot *s, quiz *q)
 {
-    static const char *const streams[LISTS] = {"first", "second", "third"};
     tb_rng r = tb_rng_make(shot_whole(s, "seed"), "subscript");
     size_t i = (size_t)tb_rng_below(r, 0, LISTS);
     size_t j = (size_t)tb_rng_below(r, 1, LIST);
@@ -286,7 +286,6 @@ static tb_status ask_subscript(tb_shot *s, quiz *q)
 
 static tb_status ask_flat(tb_shot *s, quiz *q)
 {
-    static const char *const streams[LISTS] = {"first", "second", "third"};
     tb_rng r = tb_rng_make(shot_whole(s, "seed"), "flat");
     size_t flat = (size_t)tb_rng_below(r, 0, LISTS);
     const char *texts[LISTS];

@@ -83,26 +83,22 @@ void shot_columns_term(const shot_columns *c, const tb_terminal *term,
                                              : "\xE2\x96\x92: below 0");
 }
 
-static tb_status table(tb_arena *a, const shot_columns *c, tb_out *out)
+static tb_status table(tb_arena *a, const void *data, tb_grid *g)
 {
+    const shot_columns *c = data;
     tb_column columns[SHOT_COLUMNS + 1] = {{.head = "j", .align = TB_RIGHT}};
-    tb_grid g;
     for (size_t k = 0; k < c->n; k++)
         columns[k + 1] = (tb_column){.head = c->names[k], .align = TB_RIGHT};
-    TB_TRY(tb_grid_init(&g, a, c->caption, columns, c->n + 1, c->d));
+    TB_TRY(tb_grid_init(g, a, c->caption, columns, c->n + 1, c->d));
     for (size_t i = 0; i < c->d; i++) {
-        tb_grid_number(&g, (double)i + 1);
+        tb_grid_number(g, (double)i + 1);
         for (size_t k = 0; k < c->n; k++)
-            tb_grid_number(&g, c->lists[k][i]);
+            tb_grid_number(g, c->lists[k][i]);
     }
-    return tb_grid_html(&g, out);
+    return TB_OK;
 }
 
 tb_status shot_columns_html(tb_ctx *ctx, const shot_columns *c, tb_out *out)
 {
-    tb_arena a;
-    tb_arena_init(&a, ctx);
-    tb_status status = table(&a, c, out);
-    tb_arena_clear(&a);
-    return status;
+    return tb_grid_html_of(ctx, table, c, out);
 }

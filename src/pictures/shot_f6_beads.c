@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Beads on two roads: the branch above, the lane below; empty rings are where
  * a norm could be parked. */
+#include "pictures/diagram.h"
 #include "pictures/shot_f6.h"
 
 enum {
@@ -38,22 +39,13 @@ static void roads(tb_scene *s)
 {
     tb_style lane = {
         .role = "skip", .id = "lane", .stroke = TB_TONE_LANE, .line = 6};
-    tb_style branch = {.role = "fwd",
-                       .id = "branch",
-                       .stroke = TB_TONE_BOX,
-                       .line = 2.4,
-                       .round = 14};
     tb_style in = {.role = "in-arrow", .stroke = TB_TONE_IN, .line = 3};
     tb_style name = {.role = "label", .size = 15, .bold = true, .italic = true};
     tb_scene_text(s, 16, LANE + 5, "x", &name);
     tb_scene_arrow(s, (double[]){32, LANE, 76, LANE}, 2, &in);
     tb_scene_arrow(s, (double[]){76, LANE, 700, LANE}, 2, &lane);
     tb_scene_text(s, 708, LANE + 5, "x\xE2\x80\xB2", &name);
-    tb_scene_arrow(s,
-                   (double[]){FORK_X, LANE, FORK_X, BRANCH, ADD_X, BRANCH,
-                              ADD_X, LANE - BEAD - 1},
-                   4, &branch);
-    tb_scene_circle(s, FORK_X, LANE, 5, &(tb_style){.fill = TB_TONE_BOX});
+    tb_part_branch(s, FORK_X, ADD_X, LANE, BRANCH, BEAD);
 }
 
 static void bead(tb_scene *s, size_t i, bool on)

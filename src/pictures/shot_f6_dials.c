@@ -140,9 +140,10 @@ static tb_status scene(tb_ctx *ctx, const void *data, tb_scene **out)
 
 /* --- text and JSON -------------------------------------------------------- */
 
-static tb_status grid(tb_arena *a, const dials *p, tb_grid *g,
-                      tb_column columns[F6_DIALS + 1])
+static tb_status grid(tb_arena *a, const void *data, tb_grid *g)
 {
+    const dials *p = data;
+    tb_column columns[F6_DIALS + 1];
     columns[0] = (tb_column){.head = "floor i"};
     for (size_t j = 1; j <= F6_DIALS; j++)
         columns[j] = (tb_column){.head = tb_arena_printf(a, "j = %zu", j),
@@ -161,28 +162,12 @@ static tb_status grid(tb_arena *a, const dials *p, tb_grid *g,
 static tb_status term(tb_ctx *ctx, const void *data, const tb_terminal *term,
                       tb_out *out)
 {
-    tb_column columns[F6_DIALS + 1];
-    tb_arena a;
-    tb_grid g;
-    tb_arena_init(&a, ctx);
-    tb_status status = grid(&a, data, &g, columns);
-    if (status == TB_OK)
-        status = tb_grid_term(&g, term, out);
-    tb_arena_clear(&a);
-    return status;
+    return tb_grid_term_of(ctx, grid, data, term, out);
 }
 
 static tb_status html(tb_ctx *ctx, const void *data, tb_out *out)
 {
-    tb_column columns[F6_DIALS + 1];
-    tb_arena a;
-    tb_grid g;
-    tb_arena_init(&a, ctx);
-    tb_status status = grid(&a, data, &g, columns);
-    if (status == TB_OK)
-        status = tb_grid_html(&g, out);
-    tb_arena_clear(&a);
-    return status;
+    return tb_grid_html_of(ctx, grid, data, out);
 }
 
 static void json(const void *data, tb_json *j)

@@ -144,8 +144,9 @@ static const char *leans_text(tb_arena *a, size_t k)
                 : tb_arena_printf(a, "\xC2\xA7%zu", l[0]);
 }
 
-static tb_status grid(tb_arena *a, const map *m, tb_grid *g)
+static tb_status grid(tb_arena *a, const void *data, tb_grid *g)
 {
+    const map *m = data;
     static const tb_column columns[] = {{.head = ""},
                                         {.head = "section"},
                                         {.head = "leans on"},
@@ -166,28 +167,15 @@ static tb_status grid(tb_arena *a, const map *m, tb_grid *g)
 static tb_status term(tb_ctx *ctx, const void *data, const tb_terminal *term,
                       tb_out *out)
 {
-    tb_arena a;
-    tb_grid g;
-    tb_arena_init(&a, ctx);
-    tb_status status = grid(&a, data, &g);
-    if (status == TB_OK)
-        status = tb_grid_term(&g, term, out);
+    tb_status status = tb_grid_term_of(ctx, grid, data, term, out);
     tb_term_wrap(&out->buf, term, 4,
                  "[x] finished  [ ] its ground is laid   .  not yet");
-    tb_arena_clear(&a);
     return status;
 }
 
 static tb_status html(tb_ctx *ctx, const void *data, tb_out *out)
 {
-    tb_arena a;
-    tb_grid g;
-    tb_arena_init(&a, ctx);
-    tb_status status = grid(&a, data, &g);
-    if (status == TB_OK)
-        status = tb_grid_html(&g, out);
-    tb_arena_clear(&a);
-    return status;
+    return tb_grid_html_of(ctx, grid, data, out);
 }
 
 static void json(const void *data, tb_json *j)

@@ -330,8 +330,9 @@ static tb_status house_term(tb_ctx *ctx, const void *data,
 
 /* --- table and JSON ------------------------------------------------------- */
 
-static tb_status table(tb_arena *a, const shot_house *h, tb_out *out)
+static tb_status table(tb_arena *a, const void *data, tb_grid *g)
 {
+    const shot_house *h = data;
     static const tb_column columns[] = {
         {.head = "floor", .align = TB_RIGHT},
         {.head = "box"},
@@ -340,31 +341,26 @@ static tb_status table(tb_arena *a, const shot_house *h, tb_out *out)
         {.head = "gradient by the skip", .align = TB_RIGHT},
         {.head = "through F", .align = TB_RIGHT},
         {.head = "gradient below", .align = TB_RIGHT}};
-    tb_grid g;
     size_t n = h->skip ? TB_LEN(columns) : 4;
-    TB_TRY(tb_grid_init(&g, a, h->title, columns, n, h->n));
+    TB_TRY(tb_grid_init(g, a, h->title, columns, n, h->n));
     for (size_t i = h->n; i-- > 0;) {
         const house_floor *f = &h->floors[i];
-        tb_grid_number(&g, (double)i + 1);
-        tb_grid_text(&g, f->name);
-        tb_grid_number(&g, (double)h->d);
-        tb_grid_number(&g, (double)(h->d + f->wrong));
+        tb_grid_number(g, (double)i + 1);
+        tb_grid_text(g, f->name);
+        tb_grid_number(g, (double)h->d);
+        tb_grid_number(g, (double)(h->d + f->wrong));
         if (!h->skip)
             continue;
-        tb_grid_number(&g, f->hw);
-        tb_grid_number(&g, f->br);
-        tb_grid_number(&g, h->gradient[i]);
+        tb_grid_number(g, f->hw);
+        tb_grid_number(g, f->br);
+        tb_grid_number(g, h->gradient[i]);
     }
-    return tb_grid_html(&g, out);
+    return TB_OK;
 }
 
 static tb_status house_html(tb_ctx *ctx, const void *data, tb_out *out)
 {
-    tb_arena a;
-    tb_arena_init(&a, ctx);
-    tb_status status = table(&a, data, out);
-    tb_arena_clear(&a);
-    return status;
+    return tb_grid_html_of(ctx, table, data, out);
 }
 
 static void house_json(const void *data, tb_json *j)

@@ -178,8 +178,9 @@ tb_status shot_tower_term(tb_ctx *ctx, const void *data,
 
 /* --- table ---------------------------------------------------------------- */
 
-static tb_status html_in(tb_arena *a, const shot_tower_of *t, tb_out *out)
+static tb_status html_in(tb_arena *a, const void *data, tb_grid *g)
 {
+    const shot_tower_of *t = data;
     static const tb_column columns[] = {
         {.head = "floor", .align = TB_RIGHT},
         {.head = "sublayer"},
@@ -190,29 +191,24 @@ static tb_status html_in(tb_arena *a, const shot_tower_of *t, tb_out *out)
         {.head = "total below", .align = TB_RIGHT},
         {.head = "std of x above", .align = TB_RIGHT}};
     const stack_run *r = t->run;
-    tb_grid g;
-    TB_TRY(tb_grid_init(&g, a, t->title, columns, TB_LEN(columns), r->spec.n));
+    TB_TRY(tb_grid_init(g, a, t->title, columns, TB_LEN(columns), r->spec.n));
     for (size_t k = r->spec.n; k > 0; k--) {
         const stack_floor *f = &r->floor[k - 1];
-        tb_grid_number(&g, (double)k);
-        tb_grid_text(&g, f->name);
-        tb_grid_number(&g, f->s);
-        tb_grid_number(&g, f->toll);
-        tb_grid_number(&g, f->tau);
-        tb_grid_number(&g, f->lane);
-        tb_grid_number(&g, f->total);
-        tb_grid_number(&g, f->std_x);
+        tb_grid_number(g, (double)k);
+        tb_grid_text(g, f->name);
+        tb_grid_number(g, f->s);
+        tb_grid_number(g, f->toll);
+        tb_grid_number(g, f->tau);
+        tb_grid_number(g, f->lane);
+        tb_grid_number(g, f->total);
+        tb_grid_number(g, f->std_x);
     }
-    return tb_grid_html(&g, out);
+    return TB_OK;
 }
 
 tb_status shot_tower_html(tb_ctx *ctx, const void *data, tb_out *out)
 {
-    tb_arena a;
-    tb_arena_init(&a, ctx);
-    tb_status status = html_in(&a, data, out);
-    tb_arena_clear(&a);
-    return status;
+    return tb_grid_html_of(ctx, html_in, data, out);
 }
 
 /* --- JSON ----------------------------------------------------------------- */
