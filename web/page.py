@@ -26,7 +26,8 @@ POLICY = ("default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; "
 SCRIPTS = ["../engine.mjs", "text.mjs", "unpack.mjs", "hash.mjs",
            "patch.mjs", "controls.mjs",
            "figure.mjs", "words.mjs", "predict.mjs", "retell.mjs", "store.mjs",
-           "cards.mjs", "check.mjs", "map.mjs", "workbench.mjs", "app.mjs"]
+           "cards.mjs", "check.mjs", "map.mjs", "beads.mjs", "walk.mjs",
+           "workbench.mjs", "app.mjs"]
 TABLES = 6000  # bytes of tables that stand in the page before the engine runs
 
 

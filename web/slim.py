@@ -26,20 +26,43 @@ def attribute(name, value):
     return f' {name}="{value}"'
 
 
+def short(value):
+    """Tenths as text, without a zero before the point."""
+    text = f"{value / 10:.1f}".rstrip("0").rstrip(".")
+    return re.sub(r"^(-?)0\.", r"\1.", text if text != "-0" else "0")
+
+
+def joined(command, values):
+    """Numbers part where a sign or a second point begins a new one."""
+    out = command
+    for text in map(short, values):
+        last = re.split(r"[a-zA-Z -]", out)[-1]
+        apart = last and text[0] != "-" and not (
+            text[0] == "." and "." in last)
+        out += " " * bool(apart) + text
+    return out
+
+
 def path(d):
-    """Lines along an axis by one coordinate."""
+    """Each command in the shortest of its forms: from where the last ended, or
+    from the corner; along an axis by one coordinate."""
     if not re.fullmatch(r"[MLQZ\d. -]*", d):
         return d
-    out, last = "", (None, None)
+    out, x, y, start = "", 0, 0, (0, 0)
     for command, numbers in re.findall(r"([MLQZ])([^MLQZ]*)", d):
-        x, y = (numbers.split() or last)[-2:]
-        if command == "L" and x == last[0]:
-            out += f"V{y}"
-        elif command == "L" and y == last[1]:
-            out += f"H{x}"
-        else:
-            out += command + numbers
-        last = x, y
+        there = [round(10 * float(n)) for n in numbers.split()]
+        if command == "Z":
+            out, (x, y) = out + "Z", start
+            continue
+        by = [n - (y if i % 2 else x) for i, n in enumerate(there)]
+        forms = [joined(command, there), joined(command.lower(), by)]
+        if command == "L" and by[0] == 0:
+            forms += [joined("V", there[1:]), joined("v", by[1:])]
+        if command == "L" and by[1] == 0:
+            forms += [joined("H", there[:1]), joined("h", by[:1])]
+        out += min(forms, key=len)
+        x, y = there[-2:]
+        start = (x, y) if command == "M" else start
     return out
 
 

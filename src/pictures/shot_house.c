@@ -199,7 +199,7 @@ static void roads_down(layout *l, size_t i)
                       (double[]){LANE + 18, plus + 20, inner, plus + 20, inner,
                                  middle - LOW},
                       3, false, &br);
-        br.id = NULL;
+        br.id = id_of(l, "grad-br-on", i + 1);
         br.role = NULL;
         tb_scene_arrow(l->s,
                        (double[]){inner, middle + LOW, inner, fork - 20,

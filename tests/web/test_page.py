@@ -379,6 +379,104 @@ def by_keyboard(t):
     t.ok(outline, "focus is not seen")
 
 
+# --- beads and the walk -------------------------------------------------------
+
+def equation(t):
+    """F6's, as the drawing has it; and what the program says of the same."""
+    seen = page.settle("F6")
+    agree(t, "F6", seen, settings_of(seen["command"]))
+    text = page.run("return document.querySelector('figure[data-shot=F6] "
+                    "svg desc').textContent")
+    return text.split(". ")[0].rstrip(".")
+
+
+@test
+def beads_are_dragged(t):
+    from selenium.webdriver.common.action_chains import ActionChains
+    page.open()
+    t.eq(equation(t), "x = norm(x + F(x))")
+
+    def drag(bead, to, off=0):
+        find = lambda b: page.driver.find_element("css selector", "[data-bead=%s]" % b)
+        ActionChains(page.driver).click_and_hold(find(bead)).move_by_offset(6, 3) \
+            .move_to_element_with_offset(find(to), off, off).release().perform()
+        return equation(t)
+
+    t.eq(drag("merged", "before"), "x = x + F(norm(x))")
+    t.eq(page.run("return document.querySelector('[data-input=order] select').value"),
+         "pre", "the select follows")
+    t.eq(page.run("return document.activeElement.dataset.bead"), "before")
+    t.eq(drag("box", "before", -20), "x = x + norm(F(x))", "the box passes the norm")
+    t.eq(drag("behind", "skip"), "x = norm(x) + F(x)")
+    t.eq(drag("add", "skip", -20), "x = norm(x + F(x))", "the plus passes the norm")
+    t.eq(drag("merged", "box", -70), "x = x + F(x)", "dropped beside the roads")
+    for place in ("fork", "behind", "merged"):
+        page.driver.find_element("css selector", "[data-bead=%s]" % place).click()
+        page.settle("F6")
+    # no order of the list: the equation is written out
+    t.eq(equation(t), "n = norm(x); x = norm(n + norm(F(n)))")
+    page.put("F6", "order", "pre")
+    t.eq(equation(t), "x = x + F(norm(x))", "an order puts the text away")
+
+
+@test
+def beads_are_moved_by_keys(t):
+    from selenium.webdriver import Keys
+    from selenium.webdriver.common.action_chains import ActionChains
+    page.open()
+    page.settle("F6")
+    page.run("document.querySelector('[data-bead=merged]').focus()")
+
+    def press(key):
+        ActionChains(page.driver).send_keys(key).perform()
+        return equation(t)
+
+    t.eq(press(Keys.ARROW_LEFT), "x = x + norm(F(x))")
+    t.eq(press(Keys.ARROW_LEFT), "x = norm(x) + F(x)")
+    t.eq(press(Keys.HOME), "n = norm(x); x = n + F(n)")
+    t.eq(press(Keys.END), "x = norm(x + F(x))")
+    t.has(page.run("return document.activeElement.ariaLabel"), "after the plus")
+    t.eq(press(Keys.DELETE), "x = x + F(x)")
+    t.eq(press(Keys.ENTER), "x = norm(x + F(x))")
+    page.run("document.querySelector('[data-bead=add]').focus()")
+    t.eq(press(Keys.ARROW_RIGHT), "x = norm(x) + F(x)")
+    t.eq(press(Keys.ARROW_LEFT), "x = norm(x + F(x))")
+
+
+WALKERS = """return [...document.querySelectorAll('figure[data-shot=F3] .walker')]
+  .map(w => w.getAttribute('transform'))"""
+
+
+@test
+def the_learning_arrow_walks(t):
+    page.open()
+    page.settle("F3")
+    t.eq(page.run(WALKERS), [], "nothing moves by itself")
+    page.run("document.querySelector('[data-walk]').click()")
+    most, last, moves = 0, None, 0
+    for _ in range(300):
+        now = page.run(WALKERS)
+        most, moves, last = max(most, len(now)), moves + (now != last), now
+        if not now and moves > 2:
+            break
+    t.eq(most, 2, "both roads at once")
+    t.ok(moves > 5 and last == [], moves, last)
+    page.put("F3", "broken", "1")
+    page.settle("F3")
+    page.media(prefers_reduced_motion="reduce")
+    stills = []
+    for _ in range(6):
+        page.run("document.querySelector('[data-walk]').click()")
+        now = page.run(WALKERS)
+        page.wait("setTimeout(arguments[0], 60)")
+        t.eq(page.run(WALKERS), now, "a still does not move")
+        stills.append(now)
+    page.media()
+    page.put("F3", "broken", "0")
+    t.eq([len(s) for s in stills], [1, 1, 1, 1, 1, 0], "a broken road is not taken")
+    t.eq(len({s[0] for s in stills[:5]}), 5)
+
+
 def accessible(theme):
     def run(t):
         source = axe_source()

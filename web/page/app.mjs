@@ -10,6 +10,8 @@ import { startRetell } from "./retell.mjs";
 import { startCards } from "./cards.mjs";
 import { startChecklist } from "./check.mjs";
 import { startMap } from "./map.mjs";
+import { startBeads } from "./beads.mjs";
+import { startWalk } from "./walk.mjs";
 import { startWorkbench } from "./workbench.mjs";
 
 const $ = (id) => document.getElementById(id);
@@ -121,6 +123,8 @@ function startParts(rows) {
   startChecklist($("CHECK"), page.engine, goTo);
   startMap(page.figures.get("F-MAP"),
     [1, 2, 3, 4, 5, 6].map((n) => $(`F${n}`)));
+  startBeads(page.figures.get("F6"), page.engine);
+  startWalk($("F3").querySelector("[data-walk]"), page.figures.get("F3"));
   startWorkbench($("workbench"), page.figures.get("workbench"), page.engine);
 }
 
