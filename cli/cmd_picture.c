@@ -80,7 +80,9 @@ static tb_status write_text(const tb_shot *s, const picture_options *o,
 static tb_status write_svg(const tb_shot *s, const picture_options *o,
                            tb_out *out)
 {
-    return tb_shot_svg(s, &(tb_svg){.theme = (tb_theme)o->theme}, out);
+    const tb_svg svg = {.theme = (tb_theme)o->theme,
+                        .sheet = o->page >= 0 ? &o->sheet : NULL};
+    return tb_shot_svg(s, &svg, out);
 }
 
 /* What a page puts into itself: the SVG, which takes its colours from the
@@ -252,8 +254,8 @@ static int settle(picture_options *o)
         return usage_error("picture", "--scale: only for png and pdf");
     if (o->size && o->format != AS_PNG)
         return usage_error("picture", "--size: only for png");
-    if (o->page >= 0 && o->format != AS_PDF)
-        return usage_error("picture", "--page: only for pdf");
+    if (o->page >= 0 && o->format != AS_PDF && o->format != AS_SVG)
+        return usage_error("picture", "--page: only for pdf and svg");
     if (o->scale > 0 && (o->size || o->page >= 0))
         return usage_error("picture", "--scale: a sheet has its own");
     if (o->size && !read_size(o->size, &o->sheet))
@@ -319,7 +321,7 @@ int cmd_picture(tb_ctx *ctx, int argc, char **argv)
         {"size", OPT_TEXT, &o.size, "WxH",
          "png: pixels; the picture as large as fits", 0, 0},
         {"page", OPT_CHOICE, &o.page, NULL,
-         "pdf: the sheet; the picture as large as fits", "a4|letter", 0},
+         "pdf, svg: the sheet; the picture as large as fits", "a4|letter", 0},
         {"colours", OPT_FLAG, &colours, NULL,
          "the style sheet that a page with --format html needs", 0, 0},
         {"ascii", OPT_FLAG, &o.ascii, NULL, "plain ASCII drawing", 0, 0},

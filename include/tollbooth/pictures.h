@@ -132,17 +132,6 @@ void tb_scene_place(tb_scene *s, const tb_scene *part, const char *prefix,
  * fonts, so that labels placed by it do not collide. */
 double tb_text_width(const char *text, double size, bool bold);
 
-/** How an SVG is written. NULL means all zero. */
-typedef struct tb_svg {
-    bool in_html;       /* no XML header, no <style>: the page has it */
-    const char *prefix; /* put before every id; "fig" if NULL */
-    tb_theme theme;
-} tb_svg;
-
-/** tb_scene_svg - appends the picture. Standalone files carry their colours
- * and follow the reader's light or dark scheme. */
-tb_status tb_scene_svg(const tb_scene *s, const tb_svg *opt, tb_out *out);
-
 /** What a picture is printed on. NULL means all zero. */
 typedef struct tb_sheet {
     tb_theme theme; /* auto: light */
@@ -152,6 +141,20 @@ typedef struct tb_sheet {
     double width, height;
     bool turn; /* exchange the two where the picture then comes out larger */
 } tb_sheet;
+
+/** How an SVG is written. NULL means all zero. */
+typedef struct tb_svg {
+    bool in_html;       /* no XML header, no <style>: the page has it */
+    const char *prefix; /* put before every id; "fig" if NULL */
+    tb_theme theme;
+    /* NULL, or: as large as fits on paper of this width and height, in points,
+     * turned where it may be; written in millimetres */
+    const tb_sheet *sheet;
+} tb_svg;
+
+/** tb_scene_svg - appends the picture. Standalone files carry their colours
+ * and follow the reader's light or dark scheme. */
+tb_status tb_scene_svg(const tb_scene *s, const tb_svg *opt, tb_out *out);
 
 /** tb_scene_png, tb_scene_pdf - appends the bytes of a file (tb_out_len; there
  * are zeros in it). One px is one pixel or 3/4 point. Drawn by cairo, which is

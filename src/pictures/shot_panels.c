@@ -4,23 +4,35 @@
 #include "pictures/shot_panels.h"
 #include "pictures/wiring.h"
 
+/* A kind that reports have too, as a face takes it: its drawing, characters
+ * and table. */
+#define ADAPT(kind)                                                            \
+    static tb_status kind##_scene(tb_ctx *ctx, const void *data,               \
+                                  tb_scene **out)                              \
+    {                                                                          \
+        return tb_##kind##_scene(ctx, data, out);                              \
+    }                                                                          \
+    static tb_status kind##_term(tb_ctx *ctx, const void *data,                \
+                                 const tb_terminal *term, tb_out *out)         \
+    {                                                                          \
+        return tb_##kind##_term(ctx, data, term, out);                         \
+    }
+#define ADAPT_TABLE(kind)                                                      \
+    static tb_status kind##_html(tb_ctx *ctx, const void *data, tb_out *out)   \
+    {                                                                          \
+        return tb_##kind##_table_html(ctx, data, out);                         \
+    }
+ADAPT(chart)
+ADAPT_TABLE(chart)
+ADAPT(bars)
+ADAPT_TABLE(bars)
+ADAPT(diagram)
+ADAPT(heat)
+ADAPT_TABLE(heat)
+ADAPT(flow)
+ADAPT_TABLE(flow)
+
 /* --- chart ---------------------------------------------------------------- */
-
-static tb_status chart_scene(tb_ctx *ctx, const void *data, tb_scene **out)
-{
-    return tb_chart_scene(ctx, data, out);
-}
-
-static tb_status chart_term(tb_ctx *ctx, const void *data,
-                            const tb_terminal *term, tb_out *out)
-{
-    return tb_chart_term(ctx, data, term, out);
-}
-
-static tb_status chart_html(tb_ctx *ctx, const void *data, tb_out *out)
-{
-    return tb_chart_table_html(ctx, data, out);
-}
 
 static void chart_json(const void *data, tb_json *j)
 {
@@ -46,22 +58,6 @@ const shot_face shot_chart = {"chart", chart_scene, chart_term, chart_html,
 
 /* --- bars ----------------------------------------------------------------- */
 
-static tb_status bars_scene(tb_ctx *ctx, const void *data, tb_scene **out)
-{
-    return tb_bars_scene(ctx, data, out);
-}
-
-static tb_status bars_term(tb_ctx *ctx, const void *data,
-                           const tb_terminal *term, tb_out *out)
-{
-    return tb_bars_term(ctx, data, term, out);
-}
-
-static tb_status bars_html(tb_ctx *ctx, const void *data, tb_out *out)
-{
-    return tb_bars_table_html(ctx, data, out);
-}
-
 static void bars_json(const void *data, tb_json *j)
 {
     const tb_bars *b = data;
@@ -77,17 +73,6 @@ const shot_face shot_bars = {"bars", bars_scene, bars_term, bars_html,
                              bars_json};
 
 /* --- diagram -------------------------------------------------------------- */
-
-static tb_status diagram_scene(tb_ctx *ctx, const void *data, tb_scene **out)
-{
-    return tb_diagram_scene(ctx, data, out);
-}
-
-static tb_status diagram_term(tb_ctx *ctx, const void *data,
-                              const tb_terminal *term, tb_out *out)
-{
-    return tb_diagram_term(ctx, data, term, out);
-}
 
 static void diagram_json(const void *data, tb_json *j)
 {
@@ -178,22 +163,6 @@ const shot_face shot_table = {"table", table_scene, table_term, table_html,
 
 /* --- heat map ------------------------------------------------------------- */
 
-static tb_status heat_scene(tb_ctx *ctx, const void *data, tb_scene **out)
-{
-    return tb_heat_scene(ctx, data, out);
-}
-
-static tb_status heat_term(tb_ctx *ctx, const void *data,
-                           const tb_terminal *term, tb_out *out)
-{
-    return tb_heat_term(ctx, data, term, out);
-}
-
-static tb_status heat_html(tb_ctx *ctx, const void *data, tb_out *out)
-{
-    return tb_heat_table_html(ctx, data, out);
-}
-
 static void heat_json(const void *data, tb_json *j)
 {
     const tb_heat *h = data;
@@ -206,22 +175,6 @@ const shot_face shot_heat = {"heat", heat_scene, heat_term, heat_html,
                              heat_json};
 
 /* --- gradient flow -------------------------------------------------------- */
-
-static tb_status flow_scene(tb_ctx *ctx, const void *data, tb_scene **out)
-{
-    return tb_flow_scene(ctx, data, out);
-}
-
-static tb_status flow_term(tb_ctx *ctx, const void *data,
-                           const tb_terminal *term, tb_out *out)
-{
-    return tb_flow_term(ctx, data, term, out);
-}
-
-static tb_status flow_html(tb_ctx *ctx, const void *data, tb_out *out)
-{
-    return tb_flow_table_html(ctx, data, out);
-}
 
 static void flow_json(const void *data, tb_json *j)
 {

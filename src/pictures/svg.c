@@ -217,12 +217,30 @@ static uint64_t tones_used(const tb_scene *s)
     return used;
 }
 
-static void open_svg(const svg *g, bool in_html)
+/* On a sheet the view box is centred and as large as fits, as SVG does it. */
+static void put_size(const svg *g, const tb_sheet *sheet)
+{
+    if (!sheet) {
+        attr_px(g->b, "width", g->s->w);
+        attr_px(g->b, "height", g->s->h);
+        return;
+    }
+    bool turn =
+        sheet->turn && (g->s->w > g->s->h) != (sheet->width > sheet->height);
+    const double size[] = {turn ? sheet->height : sheet->width,
+                           turn ? sheet->width : sheet->height};
+    for (size_t i = 0; i < 2; i++) {
+        tb_buf_puts(g->b, i ? " height=\"" : " width=\"");
+        tb_px(g->b, size[i] * 25.4 / 72);
+        tb_buf_puts(g->b, "mm\"");
+    }
+}
+
+static void open_svg(const svg *g, bool in_html, const tb_sheet *sheet)
 {
     tb_buf *b = g->b;
     tb_buf_puts(b, "<svg xmlns=\"http://www.w3.org/2000/svg\"");
-    attr_px(b, "width", g->s->w);
-    attr_px(b, "height", g->s->h);
+    put_size(g, sheet);
     tb_buf_puts(b, " viewBox=\"0 0 ");
     tb_px(b, g->s->w);
     tb_buf_putc(b, ' ');
@@ -254,7 +272,7 @@ tb_status tb_scene_svg(const tb_scene *s, const tb_svg *opt, tb_out *out)
         opt = &plain;
     TB_TRY(s->status);
     svg g = {s, opt->prefix ? opt->prefix : "fig", &out->buf};
-    open_svg(&g, opt->in_html);
+    open_svg(&g, opt->in_html, opt->sheet);
     if (!opt->in_html) {
         tb_buf_puts(g.b, "<style>\n");
         tb_palette_css(g.b, opt->theme, "svg");

@@ -72,6 +72,17 @@ def picture_png_and_pdf(t):
 
 
 @test
+def picture_svg_on_paper(t):
+    """A poster: SUM is A4 across, a tower upright; the drawing is the same."""
+    for shot, paper in (("SUM", (297, 210)), ("S5", (210, 297))):
+        at = t.run("picture", shot, "--format", "svg", rc=0).out
+        on = t.run("picture", shot, "--format", "svg", "--page", "a4", rc=0).out
+        head, rest = on.split(" viewBox", 1)
+        t.ok(head.endswith(' width="%dmm" height="%dmm"' % paper))
+        t.eq(rest, at.split(" viewBox", 1)[1])
+
+
+@test
 def picture_refuses(t):
     for words in (["--scale", "2"], ["--size", "10x10"], ["--page", "a4"],
                   ["--out", "a.svg", "--scale", "2"],
