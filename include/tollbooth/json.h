@@ -26,7 +26,8 @@ void tb_json_object(tb_json *j, const char *key);
 void tb_json_array(tb_json *j, const char *key);
 void tb_json_end(tb_json *j); /* closes the innermost container */
 
-/* Values. Invalid UTF-8 in `s` is written as U+FFFD. */
+/* Values. Invalid UTF-8 in `s` is written as U+FFFD; "</" as "<\/" and "<!" as
+ * "<\u0021", so that the text may stand in a page's script element as it is. */
 void tb_json_string(tb_json *j, const char *key,
                     const char *s); /* NULL: null */
 /** tb_json_bytes - a string that may hold NUL; s[n] is NUL, too. */

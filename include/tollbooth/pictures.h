@@ -487,8 +487,8 @@ void tb_report_figure(tb_report *r, const tb_scene *scene, const char *caption,
 void tb_report_table(tb_report *r, const tb_table *table);
 /** tb_report_markup - trusted markup of our own printers (MathML). */
 void tb_report_markup(tb_report *r, const char *markup);
-/** tb_report_json - the data block, byte for byte; only "</" and "<!" are
- * respelled inside strings ("<\/", "<\u0021") so that no text can end it. */
+/** tb_report_json - the data block, byte for byte as tb_json_text has it: a
+ * text with "</" or "<!", which could end the block, is TB_ERR_ARG. */
 void tb_report_json(tb_report *r, const char *json);
 /** tb_report_finish - appends the whole page; once. */
 tb_status tb_report_finish(tb_report *r, tb_out *out);

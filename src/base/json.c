@@ -83,6 +83,13 @@ static void put_control(tb_buf *b, char c)
         tb_buf_printf(b, "\\u%04x", (unsigned)(unsigned char)c);
 }
 
+/* Inside a script element of a page only "</" and "<!" can do harm. Spelled
+ * so, the same text is safe there. */
+static bool ends_a_script(const char *s)
+{
+    return s[0] == '<' && (s[1] == '/' || s[1] == '!');
+}
+
 /* s[n] is readable, so that a character cut off at the end is seen as such. */
 static void put_quoted_bytes(tb_buf *b, const char *s, size_t length)
 {
@@ -90,7 +97,10 @@ static void put_quoted_bytes(tb_buf *b, const char *s, size_t length)
     tb_buf_putc(b, '"');
     while (s < end) {
         size_t n = utf8_length((const unsigned char *)s);
-        if (n == 0)
+        if (ends_a_script(s)) {
+            tb_buf_puts(b, s[1] == '/' ? "<\\/" : "<\\u0021");
+            n = 2;
+        } else if (n == 0)
             tb_buf_puts(b, "\xEF\xBF\xBD"); /* U+FFFD */
         else if (*s == '"' || *s == '\\' || (unsigned char)*s < 0x20)
             put_control(b, *s);

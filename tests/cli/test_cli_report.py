@@ -117,6 +117,30 @@ def report_of_flow(t):
     t.has(text, "I + J", "<math")
 
 
+def embedded(t, name):
+    """What the page holds, as it stands there: no reader of HTML between."""
+    with open(t.path(name), "rb") as f:
+        page = f.read()
+    at = b'<script type="application/json" id="tollbooth-data">'
+    t.eq(page.count(at), 1)
+    return page.split(at)[1].split(b"</script>")[0]
+
+
+@test
+def report_holds_the_bytes_of_json(t):
+    """Also where a name has what ends a script element."""
+    r = t.run("flow", "pre-ln", "--depth", "1", *SMALL, "--json", "--report",
+              "r.html", rc=0)
+    t.eq(embedded(t, "r.html") + b"\n", r.raw)
+    os.mkdir(t.path("<!--<"))
+    name = os.path.join("<!--<", "script>.json")
+    t.write(name, r.out)
+    r = t.run("report", name, "--json", "--out", "r.html", rc=0)
+    t.eq(embedded(t, "r.html") + b"\n", r.raw)
+    t.has(strict(r.out)["command"], "<!--</script>")
+    check_page(t, read(t, "r.html"))
+
+
 @test
 def report_says_what_it_has_not(t):
     t.run("flow", "no-skip", "--depth", "2", "--cotangent", "random", "--report",

@@ -85,6 +85,8 @@ TB_TEST(json_strings)
     check_string(T, "", "\"\"");
     check_string(T, NULL, "null");
     check_string(T, "a\"b\\c/", "\"a\\\"b\\\\c/\"");
+    check_string(T, "</script><!--", "\"<\\/script><\\u0021--\"");
+    check_string(T, "a < b <<", "\"a < b <<\"");
     check_string(T, "\b\f\n\r\t\x01\x1f\x7f",
                  "\"\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\"");
     check_string(T, "\xce\xb3 \xe2\x8a\x99 \xf0\x9d\x84\x9e",
