@@ -277,8 +277,9 @@ tb_status tb_bars_table_html(tb_ctx *ctx, const tb_bars *bars, tb_out *out);
 /* --- heat maps ---------------------------------------------------------- */
 
 typedef enum tb_heat_scale {
-    TB_HEAT_SIGNED, /* -limit .. limit about zero, which is the background */
-    TB_HEAT_LOG     /* the logarithm of values above zero */
+    TB_HEAT_SIGNED,   /* -limit .. limit about zero, which is the background */
+    TB_HEAT_LOG,      /* the logarithm of values above zero */
+    TB_HEAT_FROM_ZERO /* 0 .. limit, of what is never below zero */
 } tb_heat_scale;
 
 typedef enum tb_heat_print {
@@ -288,9 +289,10 @@ typedef enum tb_heat_print {
 
 /** A grid of numbers as colours. Signed: a value above zero is a square, one
  * below it a disc, so that the sign survives grey print. Logarithms: zero and
- * below is a triangle. A missing value is a small grey square, nan and inf are
- * hatched. More cells than a picture carries are merged; each then shows its
- * value of largest magnitude, which the figure says. */
+ * below is a triangle. From zero: one tone, as strong as the value. A missing
+ * value is a small grey square, nan and inf are hatched. More cells than a
+ * picture carries are merged; each then shows its value of largest magnitude,
+ * which the figure says. */
 typedef struct tb_heat {
     const char *title; /* required */
     const char *desc;  /* NULL: written from the numbers */
@@ -302,7 +304,7 @@ typedef struct tb_heat {
     const char *row_label, *column_label;
     const char *value_label; /* what the colour means */
     tb_heat_scale scale;
-    double limit;   /* signed: value of the full colour; 0: largest magnitude */
+    double limit;   /* value of the full colour; 0: largest magnitude */
     double decades; /* logarithms: at most so many below the largest; 0: all */
     bool outline_diagonal;
     tb_heat_print print_values;

@@ -129,7 +129,9 @@ tb_status tb_heat_view_init(tb_heat_view *v, tb_arena *a, const tb_heat *h,
 
 double tb_heat_strength(const tb_heat_view *v, double value)
 {
-    if (v->heat->scale == TB_HEAT_SIGNED)
+    if (v->heat->scale == TB_HEAT_FROM_ZERO)
+        value = tb_max2(0, value);
+    if (v->heat->scale != TB_HEAT_LOG)
         return v->limit > 0 ? tb_min2(1, tb_fabs(value) / v->limit) : 0;
     const tb_axis *a = &v->axis;
     return (tb_axis_unit(a, value) - a->lo) / (a->hi - a->lo);
@@ -167,17 +169,29 @@ const char *tb_heat_cell(const tb_heat_view *v, size_t cell,
                                           : tb_show_number(v->value[cell], out);
 }
 
-/* Values whose magnitude the scale does not reach. */
+const char *tb_heat_scale_words(const tb_heat *h)
+{
+    static const char *const words[] = {
+        [TB_HEAT_SIGNED] = "about 0: a square is above, a disc below",
+        [TB_HEAT_LOG] = "log scale",
+        [TB_HEAT_FROM_ZERO] = "linear, from 0"};
+    return words[h->scale];
+}
+
+/* The scale does not reach this value. */
+static bool is_beyond(const tb_heat_view *v, double x)
+{
+    if (v->heat->scale == TB_HEAT_LOG)
+        return tb_axis_state(&v->axis, x) != TB_DRAWN;
+    bool below = v->heat->scale == TB_HEAT_FROM_ZERO && x < 0;
+    return below || tb_fabs(x) > v->limit * (1 + 1e-12);
+}
+
 static size_t beyond(const tb_heat_view *v)
 {
     size_t n = 0;
     for (size_t i = 0; i < v->rows * v->columns; i++)
-        if (v->state[i] == TB_HEAT_SHOWN) {
-            double x = v->value[i];
-            n += v->heat->scale == TB_HEAT_SIGNED
-                     ? tb_fabs(x) > v->limit * (1 + 1e-12)
-                     : tb_axis_state(&v->axis, x) != TB_DRAWN;
-        }
+        n += v->state[i] == TB_HEAT_SHOWN && is_beyond(v, v->value[i]);
     return n;
 }
 

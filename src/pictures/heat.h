@@ -22,7 +22,7 @@ typedef struct tb_heat_view {
     double *value;
     unsigned char *state;         /* tb_heat_state of each cell */
     size_t found[TB_HEAT_STATES]; /* cells in each state */
-    double limit;                 /* signed */
+    double limit;                 /* not of logarithms */
     tb_axis axis;                 /* logarithms */
 } tb_heat_view;
 
@@ -38,6 +38,8 @@ const char *tb_heat_column_name(const tb_heat_view *v, size_t column);
 /** The cell as text: its number, or "none". */
 const char *tb_heat_cell(const tb_heat_view *v, size_t cell,
                          char out[TB_SHOW_CHARS]);
+/** What the colours run along: "log scale". */
+const char *tb_heat_scale_words(const tb_heat *h);
 /** What the picture does not say by itself; NULL-ended; NULL: no memory. */
 const char *const *tb_heat_notes(const tb_heat_view *v);
 

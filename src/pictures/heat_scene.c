@@ -79,7 +79,7 @@ static cells cell_size(const tb_heat_view *v, double width)
     cells c = {0};
     c.printed = print > 0 && print <= room;
     want = c.printed ? print : want;
-    bool square = v->heat->scale == TB_HEAT_SIGNED;
+    bool square = v->heat->scale != TB_HEAT_LOG;
     c.w = tb_min2(room, square ? want : tb_max2(want, name_width(v)));
     c.h = c.printed && !square ? 26 : tb_min2(c.w, want);
     if (!square)
@@ -152,10 +152,11 @@ static tb_style look(const tb_heat_view *v, double value, bool printed,
 {
     double t = tb_heat_strength(v, value);
     bool log = v->heat->scale == TB_HEAT_LOG;
+    bool is_signed = v->heat->scale == TB_HEAT_SIGNED;
     tb_style st = {.role = "jac-cell"};
     st.alpha = (log ? 0.1 + 0.9 * t : t) * (printed ? 0.5 : 1);
-    st.fill = log || value < 0 ? TB_TONE_IN : TB_TONE_BOX;
-    st.round = !log && value < 0 ? size / 2 : 0;
+    st.fill = !is_signed || value < 0 ? TB_TONE_IN : TB_TONE_BOX;
+    st.round = is_signed && value < 0 ? size / 2 : 0;
     if (st.alpha < 0.005) {
         st.fill = TB_TONE_PAPER;
         st.alpha = 0;
@@ -283,6 +284,8 @@ static double ramp_value(const tb_heat_view *v, size_t i)
     double t = (double)i / (SWATCHES - 1);
     if (v->heat->scale == TB_HEAT_SIGNED)
         return v->limit * (2 * t - 1);
+    if (v->heat->scale == TB_HEAT_FROM_ZERO)
+        return v->limit * t;
     return tb_pow10(v->axis.lo + t * (v->axis.hi - v->axis.lo));
 }
 
@@ -309,14 +312,19 @@ static double ramp(tb_scene *s, const tb_heat_view *v, double x, double y)
 double tb_heat_legend(tb_scene *s, const tb_heat_view *v, double x, double y,
                       double width)
 {
-    static const char *const words[] = {[TB_HEAT_ZERO] = "0 or below",
-                                        [TB_HEAT_NONE] = "none",
-                                        [TB_HEAT_BAD] = "not finite"};
+    static const char *const states[] = {[TB_HEAT_ZERO] = "0 or below",
+                                         [TB_HEAT_NONE] = "none",
+                                         [TB_HEAT_BAD] = "not finite"};
     tb_style text = {.size = 12};
     double start = x, end = x + width;
     bool empty = v->heat->scale == TB_HEAT_LOG ? v->axis.empty : v->limit <= 0;
-    if (v->heat->value_label)
-        y = tb_scene_wrap(s, x, y + 11, width, v->heat->value_label, &text);
+    const char *label = v->heat->value_label;
+    label = tb_arena_printf(v->arena, "%s%s%s", label ? label : "",
+                            label ? ", " : "", tb_heat_scale_words(v->heat));
+    if (label)
+        y = tb_scene_wrap(s, x, y + 11, width, label, &text);
+    else
+        tb_scene_fail(s, TB_ERR_MEMORY);
     if (empty)
         tb_scene_text(s, x, y + 11,
                       v->heat->scale == TB_HEAT_LOG ? "no positive values"
@@ -329,7 +337,7 @@ double tb_heat_legend(tb_scene *s, const tb_heat_view *v, double x, double y,
     for (size_t k = TB_HEAT_ZERO; k < TB_HEAT_STATES; k++) {
         if (!v->found[k])
             continue;
-        double w = 22 + tb_text_width(words[k], 12, false);
+        double w = 22 + tb_text_width(states[k], 12, false);
         if (x + w > end || empty) {
             x = start;
             row = y;
@@ -339,7 +347,7 @@ double tb_heat_legend(tb_scene *s, const tb_heat_view *v, double x, double y,
         unsigned char state = (unsigned char)k;
         tb_heat_view one = {.heat = v->heat, .state = &state};
         mark(s, &one, 0, (tb_box){x, row, 14, 14}, NULL);
-        tb_scene_text(s, x + 20, row + 11, words[k], &text);
+        tb_scene_text(s, x + 20, row + 11, states[k], &text);
         x += w + 18;
     }
     return y;

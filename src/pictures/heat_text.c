@@ -149,6 +149,10 @@ static tb_status put_shades(const tb_heat_view *v, const tb_terminal *term,
 static tb_status put_legend(const tb_heat_view *v, const tb_terminal *term,
                             tb_buf *b)
 {
+    static const char *const ends[] = {[TB_HEAT_SIGNED] =
+                                           ", + or - before it is the sign",
+                                       [TB_HEAT_LOG] = ", log scale",
+                                       [TB_HEAT_FROM_ZERO] = ", linear"};
     char lo[TB_SHOW_CHARS], hi[TB_SHOW_CHARS];
     bool log = v->heat->scale == TB_HEAT_LOG, ascii = tb_terminal_ascii(term);
     double low = log ? tb_pow10(v->axis.lo) : 0;
@@ -169,7 +173,7 @@ static tb_status put_legend(const tb_heat_view *v, const tb_terminal *term,
     }
     if (!(log && v->axis.empty))
         tb_buf_printf(&line, " %s%s", tb_show_number(high, hi),
-                      log ? ", log scale" : ", + or - before it is the sign");
+                      ends[v->heat->scale]);
     if (v->found[TB_HEAT_ZERO])
         tb_buf_puts(&line, "; 0 zero or below");
     if (v->found[TB_HEAT_NONE])

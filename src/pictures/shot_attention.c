@@ -195,6 +195,7 @@ static void grid(tb_shot *s, const char *title, const double *p, size_t T,
                    .row_label = "token that looks",
                    .column_label = keys,
                    .value_label = "weight",
+                   .scale = TB_HEAT_FROM_ZERO,
                    .limit = 1,
                    .decimals = T < MOST ? 3 : 2,
                    .width = 371};

@@ -253,3 +253,44 @@ TB_TEST(rounded_numbers)
     TB_CHECK(T, found == 4);
     tb_scene_destroy(s);
 }
+
+/* What is never below zero has one tone, from none at 0 on; a value that is
+ * below zero after all is said to be outside. */
+TB_TEST(from_zero)
+{
+    double values[] = {0, 0.25, 0.5, 1};
+    tb_heat h = {.title = "weights",
+                 .rows = 2,
+                 .columns = 2,
+                 .values = values,
+                 .value_label = "weight",
+                 .print_values = TB_PRINT_NEVER,
+                 .scale = TB_HEAT_FROM_ZERO};
+    tb_scene *s;
+    tb_out *out;
+    TB_OKAY(T, tb_out_create(T->ctx, &out));
+    TB_OKAY(T, tb_heat_scene(T->ctx, &h, &s));
+    size_t cell = 0, words = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const tb_item *it = &s->items[i];
+        if (it->style.role && tb_streq(it->style.role, "jac-cell")) {
+            TB_NEAR(T, it->style.alpha, values[cell++], 0);
+            TB_CHECK(T, it->style.round == 0);
+            TB_CHECK(T, it->style.fill ==
+                            (cell == 1 ? TB_TONE_PAPER : TB_TONE_IN));
+        }
+        if (it->kind == TB_ITEM_TEXT)
+            words += tb_streq(it->text, "weight, linear, from 0") ||
+                     tb_streq(it->text, "0.5");
+    }
+    TB_CHECK(T, cell == 4 && words == 2);
+    tb_scene_destroy(s);
+    TB_OKAY(T, tb_heat_term(T->ctx, &h, NULL, out));
+    TB_CHECK(T, strstr(tb_out_str(out), "1, linear"));
+    TB_CHECK(T, !strchr(tb_out_str(out), '+'));
+    values[1] = -0.25;
+    tb_out_reset(out);
+    TB_OKAY(T, tb_heat_term(T->ctx, &h, NULL, out));
+    TB_CHECK(T, strstr(tb_out_str(out), "beyond the scale"));
+    tb_out_destroy(out);
+}
