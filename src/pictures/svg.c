@@ -117,11 +117,31 @@ static void point(tb_buf *b, char command, double x, double y)
     tb_px(b, y);
 }
 
-static void put_path(const svg *g, const tb_item *it)
+enum { LONG_LINE = 64 }; /* points */
+
+/* A curve with a point for every value: tenths of a pixel, each from the one
+ * before, half the bytes. Differences of rounded places add up to places. */
+static void put_long(tb_buf *b, const tb_item *it)
 {
-    tb_buf *b = g->b;
+    double x = tb_floor(it->xy[0] * 10 + 0.5);
+    double y = tb_floor(it->xy[1] * 10 + 0.5);
+    point(b, 'M', x / 10, y / 10);
+    for (size_t i = 1; i < it->n; i++) {
+        double to_x = tb_floor(it->xy[2 * i] * 10 + 0.5);
+        double to_y = tb_floor(it->xy[2 * i + 1] * 10 + 0.5);
+        tb_buf_putc(b, i == 1 ? 'l' : ' ');
+        tb_px(b, (to_x - x) / 10);
+        if (to_y >= y) /* else the sign stands between them */
+            tb_buf_putc(b, ' ');
+        tb_px(b, (to_y - y) / 10);
+        x = to_x;
+        y = to_y;
+    }
+}
+
+static void put_points(tb_buf *b, const tb_item *it)
+{
     double r = it->style.round;
-    tb_buf_puts(b, "<path d=\"");
     point(b, 'M', it->xy[0], it->xy[1]);
     for (size_t i = 1; i < it->n; i++) {
         const double *p = it->xy + 2 * i;
@@ -136,6 +156,16 @@ static void put_path(const svg *g, const tb_item *it)
             point(b, 'L', p[0], p[1]);
         }
     }
+}
+
+static void put_path(const svg *g, const tb_item *it)
+{
+    tb_buf *b = g->b;
+    tb_buf_puts(b, "<path d=\"");
+    if (it->n > LONG_LINE && !(it->style.round > 0))
+        put_long(b, it);
+    else
+        put_points(b, it);
     tb_buf_puts(b, it->closed ? "Z\"" : "\"");
     if (!it->closed && it->n > 2)
         tb_buf_puts(b, " stroke-linejoin=\"round\"");

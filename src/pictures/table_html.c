@@ -3,12 +3,13 @@
  * makes their heads sort. */
 #include "pictures/scene.h"
 
-/* r: numbers; w: text that may break, but not after every word. */
+/* Most cells are numbers and need no class. l: text; w: text that may break,
+ * but not after every word. */
 static const char *class_of(const tb_column *c)
 {
-    return c->align == TB_RIGHT ? " class=\"r\""
+    return c->align == TB_RIGHT ? ""
            : c->wrap            ? " class=\"w\""
-                                : "";
+                                : " class=\"l\"";
 }
 
 static void head(tb_buf *b, const tb_table *t)

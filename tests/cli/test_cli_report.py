@@ -2,6 +2,7 @@
 """Reports: one page for flow, compare and report; its size, its parts, its
 data, and what a reader who does not see it gets."""
 
+import json
 import os
 import re
 import sys
@@ -97,10 +98,10 @@ def check_page(t, text, most=2 << 20):
 @test
 def report_of_flow(t):
     line = ("flow", "post-ln", "pre-ln", "--depth", "3", *SMALL)
-    json = t.run(*line, "--json", "--report", "r.html", rc=0)
+    printed = t.run(*line, "--json", "--report", "r.html", rc=0)
     text = read(t, "r.html")
     page = check_page(t, text)
-    t.eq(page.data, json.out.rstrip("\n"), "byte for byte")
+    t.eq(page.data, printed.out.rstrip("\n"), "byte for byte")
     t.has(text, "tollbooth flow post-ln pre-ln --depth 3")
     words = [h[1] for h in page.headings]
     order = ["Gradient flow", "Verdicts", "Runs", "Lane and total",
@@ -192,12 +193,12 @@ def report_of_many_flows_is_folded(t):
 @test
 def report_of_compare(t):
     t.write("book.txt", story(600))
-    json = t.run("compare", "post-ln", "pre-ln", "--text", "book.txt", "--depth",
+    printed = t.run("compare", "post-ln", "pre-ln", "--text", "book.txt", "--depth",
                  "2", "--steps", "12", "--width", "16", "--heads", "2", "--context",
                  "16", "--batch", "4", "--json", rc=0)
     text = read(t, "report.html")
     page = check_page(t, text)
-    t.eq(page.data, json.out.rstrip("\n"))
+    t.eq(page.data, printed.out.rstrip("\n"))
     t.has(text, "Loss by update, 2 blocks", "Gradient norm by update",
           "Update ratio", "The longest weight gradient of each floor")
 
@@ -362,7 +363,7 @@ def report_long_log_is_thinned(t):
     for i in range(1, 30001):
         one = strict(step)
         one["step"], one["loss"] = i, 9.5 if i == 12345 else 2 + 1 / i
-        lines.append(__import__("json").dumps(one))
+        lines.append(json.dumps(one))
     t.write("long.jsonl", "\n".join(lines) + "\n")
     run, = t.run("report", "long.jsonl", "--json", "--out", "r.html",
                  rc=0).json()["runs"]
@@ -370,6 +371,27 @@ def report_long_log_is_thinned(t):
     t.ok(1000 < len(curve) <= 2000, len(curve))
     t.ok([12345, 9.5] in curve and curve[0][0] == 1 and curve[-1][0] == 30000)
     check_page(t, read(t, "r.html"))
+
+
+@test
+def report_of_many_long_runs(t):
+    """Eight logs of 3,000 updates: beside the data, which is what --json
+    prints, a page stays under 1 MB."""
+    trained(t)
+    with open(t.path("run", "log.jsonl"), encoding="utf-8") as f:
+        head, step = f.read().splitlines()[:2]
+    names = ["%d.jsonl" % run for run in range(8)]
+    for run, name in enumerate(names):
+        lines, one = [head], strict(step)
+        for i in range(1, 3001):
+            one["step"], one["loss"] = i, 2 + (run + i * 7919 % 100) / 99
+            lines.append(json.dumps(one))
+        t.write(name, "\n".join(lines) + "\n")
+    t.run("report", *names, "--out", "r.html", rc=0)
+    page = check_page(t, read(t, "r.html"), 4 << 20)
+    t.ok(len(page.figures) >= 3, len(page.figures))
+    rest = len(read(t, "r.html").encode()) - len(page.data.encode())
+    t.ok(rest <= 1 << 20, rest)
 
 
 alone(__name__)

@@ -253,6 +253,73 @@ TB_TEST(bars_golden)
     tb_out_destroy(out);
 }
 
+/* One row for each place, one column for each series; of a long one every so
+ * many points and the last; two points at one place are two rows. */
+TB_TEST(chart_table)
+{
+    enum { LONG = 1000 };
+    double x[LONG], y[LONG];
+    for (size_t i = 0; i < LONG; i++) {
+        x[i] = 12000 + (double)i;
+        y[i] = (double)i;
+    }
+    const double few_x[] = {12001, 12001, 12999}, few_y[] = {0.1, 0.2, 0.3};
+    const tb_series series[] = {
+        {.label = "many", .x = x, .y = y, .n = LONG},
+        {.label = "few", .x = few_x, .y = few_y, .n = 3},
+        {.label = "none", .n = 0}};
+    tb_chart c = {.title = "t",
+                  .x_label = "update",
+                  .y_label = "loss",
+                  .series = series,
+                  .count = 3};
+    tb_out *out;
+    TB_OKAY(T, tb_out_create(T->ctx, &out));
+    TB_OKAY(T, tb_chart_table_html(T->ctx, &c, out));
+    const char *html = tb_out_str(out);
+    TB_CHECK(T, well_formed(html));
+    TB_CHECK(T, strstr(html, "<caption>t: loss (of 3 points one)</caption>"));
+    TB_CHECK(T, count(html, "<tr>") == 1 + 334 + 2);
+    TB_CHECK(T, strstr(html, "12000</th><td>0</td><td></td><td></td></tr>"));
+    TB_CHECK(T, strstr(html, "12001</th><td>1</td><td>0.1</td><td></td>"));
+    TB_CHECK(T, strstr(html, "12001</th><td></td><td>0.2</td><td></td>"));
+    TB_CHECK(T, strstr(html, "12999</th><td>999</td><td>0.3</td><td></td>"));
+    TB_CHECK(T, !strstr(html, "12002</th>") && strstr(html, "12003</th>"));
+    tb_out_destroy(out);
+}
+
+/* A long line is written in steps of tenths that add up to its places. */
+TB_TEST(long_lines)
+{
+    enum { POINTS = 65 };
+    double xy[2 * POINTS];
+    for (size_t i = 0; i < POINTS; i++) {
+        xy[2 * i] = 10.04 + (double)i / 3;
+        xy[2 * i + 1] = 50 - (double)i / 7;
+    }
+    tb_scene *s;
+    tb_out *out;
+    TB_OKAY(T, tb_out_create(T->ctx, &out));
+    TB_OKAY(T, tb_scene_create(T->ctx, 100, 100, "t", "d", &s));
+    tb_scene_path(s, xy, POINTS, false, &(tb_style){.stroke = TB_TONE_INK});
+    TB_OKAY(T, tb_scene_svg(s, NULL, out));
+    const char *at = strstr(tb_out_str(out), "d=\"M10 50l");
+    TB_REQUIRE(T, at);
+    double x = 10, y = 50;
+    at += strlen("d=\"M10 50l");
+    for (size_t i = 1; i < POINTS; i++) {
+        char *end;
+        x += strtod(at, &end);
+        y += strtod(end, &end);
+        at = end;
+        TB_NEAR(T, x, xy[2 * i], 0.0501);
+        TB_NEAR(T, y, xy[2 * i + 1], 0.0501);
+    }
+    TB_CHECK(T, *at == '"');
+    tb_scene_destroy(s);
+    tb_out_destroy(out);
+}
+
 TB_TEST(numbers_as_shown)
 {
     static const struct {
