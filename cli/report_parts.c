@@ -138,6 +138,18 @@ tb_flow_figure report_flow_figure(pool *p, const report_flow *flows, size_t n)
     return (tb_flow_figure){.runs = curves, .count = at};
 }
 
+enum { FOLDED_FROM = 3 }; /* flows whose parts a page shows at once: fewer */
+
+/* Of many flows each has its tower in its own chapter. */
+static void towers(report_sink *s, pool *p, const report *r)
+{
+    if (r->nflows == 0 || r->nflows >= FOLDED_FROM)
+        return;
+    sink_heading(s, "One picture");
+    for (size_t i = 0; i < r->nflows; i++)
+        report_tower(s, p, &r->flows[i]);
+}
+
 /* Flows of one depth stand together. */
 static void picture(report_sink *s, pool *p, const report *r)
 {
@@ -161,8 +173,6 @@ static void picture(report_sink *s, pool *p, const report *r)
 
 /* --- numbers -------------------------------------------------------------- */
 
-enum { FOLDED_FROM = 3 }; /* flows whose parts a page shows at once: fewer */
-
 static void details(report_sink *s, pool *p, const report *r)
 {
     for (size_t i = 0; i < r->nflows; i++) {
@@ -172,6 +182,8 @@ static void details(report_sink *s, pool *p, const report *r)
             sink_fold(s, title);
         else
             sink_heading(s, title);
+        if (fold)
+            report_tower(s, p, &r->flows[i]);
         report_flow_parts(s, p, &r->flows[i], i);
         if (fold)
             sink_unfold(s);
@@ -325,6 +337,7 @@ static void fill(report_sink *s, pool *p, const report *r)
         sink_heading(s, "Runs");
         sink_table(s, r->runs);
     }
+    towers(s, p, r);
     picture(s, p, r);
     details(s, p, r);
     if (r->ntrainings) {

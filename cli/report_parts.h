@@ -71,6 +71,8 @@ tb_status report_text(tb_ctx *ctx, const report *r, const tb_terminal *term,
 tb_report_verdict *report_found(pool *p, const report *r, size_t *n,
                                 const char **ok);
 
+/** report_tower - the tower of each of its stacks. */
+void report_tower(report_sink *s, pool *p, const report_flow *f);
 /** report_flow_parts - the plots and the table of flow number `which`. */
 void report_flow_parts(report_sink *s, pool *p, const report_flow *f,
                        size_t which);

@@ -32,6 +32,7 @@ void sink_chart(report_sink *s, const tb_chart *c, const char *caption);
 void sink_bars(report_sink *s, const tb_bars *b, const char *caption);
 void sink_heat(report_sink *s, const tb_heat *h, const char *caption);
 void sink_flow(report_sink *s, const tb_flow_figure *f, const char *caption);
+void sink_tower(report_sink *s, const tb_tower *t, const char *caption);
 void sink_loss(report_sink *s, const tb_loss_figure *f, const char *caption);
 
 #endif

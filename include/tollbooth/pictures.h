@@ -348,6 +348,48 @@ tb_status tb_flow_term(tb_ctx *ctx, const tb_flow_figure *f,
 /** tb_flow_table_html - the same numbers: "show as table". */
 tb_status tb_flow_table_html(tb_ctx *ctx, const tb_flow_figure *f, tb_out *out);
 
+/* --- tower -------------------------------------------------------------- */
+
+typedef enum tb_tower_show {
+    TB_TOWER_BOTH,
+    TB_TOWER_LANE,
+    TB_TOWER_TOTAL
+} tb_tower_show;
+
+/** What lies between two sublayer outputs, one or several sublayers. */
+typedef struct tb_tower_floor {
+    const char *name;        /* "attn", "block 3" */
+    size_t k;                /* of the output at its top: x_k */
+    double toll;             /* RMS gain of its norms; nan: not told */
+    bool on_lane, on_branch; /* where its norms stand */
+    bool cut;                /* no lane leads through it */
+} tb_tower_floor;
+
+/** A stack from its ground to its top: a lane goes up, a branch leaves and
+ * joins it on every floor, booths are norms, and beside the lane comes down
+ * what is left of a signal from the top, as wide as pictures' law says. */
+typedef struct tb_tower {
+    const char *title;            /* required */
+    const char *block;            /* of the description, or NULL */
+    const tb_tower_floor *floors; /* [n], the lowest first */
+    size_t n;
+    size_t k;                   /* of the output at the ground */
+    const double *lane, *total; /* [n + 1], from the ground; relative to the
+                                   top */
+    bool exit;                  /* norms after the last floor ... */
+    double exit_toll;           /* ... and their RMS gain */
+    const char *note;           /* what a floor is, or NULL */
+    tb_tower_show show;
+    bool small;    /* without the profile on its right */
+    bool roof;     /* room for a booth at the exit, there or not */
+    double height; /* of all floors together, px; 0: 560 */
+} tb_tower;
+
+tb_status tb_tower_scene(tb_ctx *ctx, const tb_tower *t, tb_scene **out);
+tb_status tb_tower_term(tb_ctx *ctx, const tb_tower *t, const tb_terminal *term,
+                        tb_out *out);
+tb_status tb_tower_table_html(tb_ctx *ctx, const tb_tower *t, tb_out *out);
+
 /* --- training ----------------------------------------------------------- */
 
 typedef struct tb_loss_curve {

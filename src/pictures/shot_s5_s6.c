@@ -168,7 +168,9 @@ static tb_status panels(tb_shot *s, const stack_run *r)
 {
     size_t floor = r->spec.opened ? r->spec.opened : r->spec.n;
     shot_block_of *b = shot_alloc(s, 1, sizeof *b);
-    shot_tower_of *t = shot_alloc(s, 1, sizeof *t);
+    shot_tower_of *t = shot_tower_make(
+        s, shot_text(s, "%zu floor%s", r->spec.n, r->spec.n == 1 ? "" : "s"),
+        r);
     if (!b || !t)
         return TB_ERR_MEMORY;
     *b = (shot_block_of){
@@ -180,10 +182,7 @@ static tb_status panels(tb_shot *s, const stack_run *r)
                           "back from above goes on along the lane, and what "
                           "through the branch. %s.",
                           r->where)};
-    *t = (shot_tower_of){.title = shot_text(s, "%zu floor%s", r->spec.n,
-                                            r->spec.n == 1 ? "" : "s"),
-                         .run = r,
-                         .show = (tower_show)shot_choice(s, "show")};
+    t->tower.show = (tb_tower_show)shot_choice(s, "show");
     shot_below(s, &shot_block, b);
     if (r->spec.opened)
         TB_TRY(spectrum(s, r, floor));

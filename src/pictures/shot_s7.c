@@ -8,13 +8,12 @@
 static const shot_tower_of *small(tb_shot *s, const stack_run *r,
                                   const char *title, bool roof)
 {
-    shot_tower_of *t = shot_alloc(s, 1, sizeof *t);
-    if (t)
-        *t = (shot_tower_of){.title = title,
-                             .run = r,
-                             .small = true,
-                             .height = 430,
-                             .roof = roof};
+    shot_tower_of *t = shot_tower_make(s, title, r);
+    if (!t)
+        return NULL;
+    t->tower.small = true;
+    t->tower.height = 430;
+    t->tower.roof = roof;
     return t;
 }
 

@@ -1,432 +1,120 @@
 /* SPDX-License-Identifier: MIT */
-/* The tower as a scene. Floors get thinner as there are more of them; every
- * floor keeps its booth, its lane and its arrows, labels stand where there is
- * room. */
+/* The tower of a shot's stack: drawn as every tower; its table and its JSON
+ * hold what the shot knows beyond that. */
 #include "pictures/shot_tower.h"
 
-#include "pictures/diagram.h"
-
-enum {
-    NAME_END = 40, /* x of columns */
-    LANE_END = 106,
-    TOTAL_END = 164,
-    TOTAL_X = 190,
-    BACK_X = 214,
-    LANE_X = 248,
-    BOOTH_LEFT = 176,
-    BOOTH_RIGHT = 262,
-    BOX_X = 292, /* of a small one: SMALL_SHIFT less, and the riser more */
-    BOX_W = 44,
-    RISER_X = 362,
-    SMALL_SHIFT = 10,
-    NOTE_X = 386,
-    PROFILE_X = 520,
-    PROFILE_END = 716,
-    WIDTH = 740,
-    SMALL_WIDTH = 366,
-    TOP = 66,  /* of the highest floor, without a booth after it */
-    EXIT = 34, /* more with it */
-    LABEL = 17 /* px between labels */
-};
-
-typedef struct layout {
-    tb_scene *s;
-    const shot_tower_of *t;
-    const stack_run *r;
-    double h, base;    /* of a floor; y of x_0 */
-    size_t step;       /* floors between labels */
-    double box, riser; /* x */
-} layout;
-
-/* --- places --------------------------------------------------------------- */
-
-static double y_of(const layout *l, double k)
+static const tb_tower_floor *floors_of(tb_shot *s, const stack_run *r)
 {
-    return l->base - k * l->h;
+    tb_tower_floor *out = shot_alloc(s, r->spec.n, sizeof *out);
+    for (size_t k = 0; out && k < r->spec.n; k++)
+        out[k] = (tb_tower_floor){.name = r->floor[k].name,
+                                  .k = k + 1,
+                                  .toll = r->floor[k].toll,
+                                  .on_lane = r->spec.post,
+                                  .on_branch = !r->spec.post,
+                                  .cut = k + 1 == r->spec.cut};
+    return out;
 }
 
-static bool labelled(const layout *l, size_t k)
+shot_tower_of *shot_tower_make(tb_shot *s, const char *title,
+                               const stack_run *r)
 {
-    size_t n = l->r->spec.n;
-    return k == n || (k % l->step == 0 && n - k >= l->step);
-}
-
-static const char *id_of(const layout *l, const char *what, size_t k)
-{
-    const char *id = tb_arena_printf(&l->s->arena, "%s-%zu", what, k);
-    if (!id)
-        tb_scene_fail(l->s, TB_ERR_MEMORY);
-    return id;
-}
-
-/* --- a floor -------------------------------------------------------------- */
-
-/* Below the roof of floor k: where the booth on the lane stands. */
-static double booth_height(const layout *l)
-{
-    return tb_min2(18, 0.3 * l->h);
-}
-
-static void booth(const layout *l, double x0, double x1, double y, double h,
-                  const char *id, const char *title)
-{
-    bool thin = h < 6;
-    tb_style body = {.role = "toll",
-                     .id = id,
-                     .title = title,
-                     .fill = thin ? TB_TONE_TOLL : TB_TONE_TOLL_SOFT,
-                     .stroke = TB_TONE_TOLL,
-                     .line = thin ? 0.6 : 1.5,
-                     .round = thin ? 0 : 2};
-    tb_style pole = {
-        .stroke = TB_TONE_TOLL, .line = tb_max2(2, h / 4), .dash = TB_DASHED};
-    tb_scene_rect(l->s, x0, y, x1 - x0, h, &body);
-    if (!thin)
-        tb_scene_line(l->s, x0 + 3, y + h / 2, x1 - 3, y + h / 2, &pole);
-}
-
-static void branch(const layout *l, size_t k)
-{
-    double yf = y_of(l, (double)k - 0.82), yp = y_of(l, (double)k - 0.48);
-    double r = tb_min2(7, 0.2 * l->h), high = tb_min2(20, 0.5 * l->h);
-    tb_style road = {.role = "fwd",
-                     .id = id_of(l, "branch", k),
-                     .stroke = TB_TONE_BOX,
-                     .line = tb_min2(2, tb_max2(0.8, l->h / 10)),
-                     .round = tb_min2(6, l->h / 6)};
-    const double path[] = {LANE_X,   yf, l->riser,   yf,
-                           l->riser, yp, LANE_X + r, yp};
-    tb_style box = {.role = "box",
-                    .id = id_of(l, "box", k),
-                    .fill = TB_TONE_BOX_SOFT,
-                    .stroke = TB_TONE_BOX,
-                    .line = l->h < 14 ? 0.8 : 1.5,
-                    .round = tb_min2(5, high / 3)};
-    tb_style text = {
-        .role = "label", .size = 12, .bold = true, .anchor = TB_MIDDLE};
-    if (l->h >= 22)
-        tb_scene_arrow(l->s, path, 4, &road);
-    else
-        tb_scene_path(l->s, path, 4, false, &road);
-    tb_scene_rect(l->s, l->box, yp - high / 2, BOX_W, high, &box);
-    if (high >= 11.5)
-        tb_scene_text(l->s, l->box + BOX_W / 2.0, yp + 4.5, "F", &text);
-}
-
-static void plus(const layout *l, size_t k)
-{
-    double y = y_of(l, (double)k - 0.48), r = tb_min2(7, 0.2 * l->h);
-    tb_style ring = {.role = "plus",
-                     .id = id_of(l, "plus", k),
-                     .fill = TB_TONE_PAPER,
-                     .stroke = TB_TONE_INK,
-                     .line = r < 4 ? 0.8 : 1.5};
-    tb_style bar = {.stroke = TB_TONE_INK, .line = 1.3};
-    tb_scene_circle(l->s, LANE_X, y, r, &ring);
-    if (r < 4)
-        return;
-    tb_scene_line(l->s, LANE_X - r + 2, y, LANE_X + r - 2, y, &bar);
-    tb_scene_line(l->s, LANE_X, y - r + 2, LANE_X, y + r - 2, &bar);
-}
-
-static void down(const layout *l, double x, double y0, double y1,
-                 const tb_style *st)
-{
-    if (y1 - y0 >= 11)
-        tower_arrow(l->s, x, y0, x, y1, st);
-    else
-        tb_scene_line(l->s, x, y0, x, y1, st);
-}
-
-/* What comes down through floor k, from under its booth to its ground. */
-static void back(const layout *l, size_t k)
-{
-    const stack_floor *f = &l->r->floor[k - 1];
-    double gap = l->h < 14 ? 0.5 : 1, y1 = y_of(l, (double)k - 1) - gap;
-    double y0 = y_of(l, (double)k) + gap;
-    if (l->r->spec.post)
-        y0 += 0.06 * l->h + booth_height(l);
-    tb_style lane = tower_lane(f->lane);
-    tb_style total = {.role = "grad-total",
-                      .id = id_of(l, "total", k),
-                      .stroke = TB_TONE_TOTAL,
-                      .line = tb_back_width(f->total)};
-    lane.id = id_of(l, "hw", k);
-    if (l->t->show != TOWER_LANE)
-        down(l, TOTAL_X, y0, y1, &total);
-    if (l->t->show != TOWER_TOTAL)
-        down(l, BACK_X, y0, y1, &lane);
-}
-
-static void floor_notes(const layout *l, size_t k)
-{
-    const stack_floor *f = &l->r->floor[k - 1];
-    char toll[TB_SHOW_CHARS];
-    tb_style text = {.role = "label", .size = 12, .fill = TB_TONE_TOLL};
-    if (l->t->small || !labelled(l, k))
-        return;
-    tb_scene_text(l->s, NOTE_X, y_of(l, (double)k - 0.48) + 4,
-                  tb_arena_printf(&l->s->arena, "%s, toll %s", f->name,
-                                  tb_show_number(f->toll, toll)),
-                  &text);
-}
-
-static void floor_of(const layout *l, size_t k)
-{
-    const stack_floor *f = &l->r->floor[k - 1];
-    bool post = l->r->spec.post, cut = k == l->r->spec.cut;
-    char toll[TB_SHOW_CHARS], lane[TB_SHOW_CHARS], total[TB_SHOW_CHARS];
-    double top = y_of(l, (double)k), ground = y_of(l, (double)k - 1);
-    double yp = y_of(l, (double)k - 0.48), yf = y_of(l, (double)k - 0.82);
-    const char *title = tb_arena_printf(
-        &l->s->arena,
-        "floor %zu, %s: toll %s on the %s; below it lane %s, total %s", k,
-        f->name, tb_show_number(f->toll, toll), post ? "lane" : "branch",
-        tb_show_number(f->lane, lane), tb_show_number(f->total, total));
-    tb_style group = {.role = "floor", .id = id_of(l, "floor", k)};
-    tb_style road = {.role = "skip",
-                     .id = id_of(l, "skip", k),
-                     .stroke = TB_TONE_LANE,
-                     .line = tb_min2(5, tb_max2(3, l->h / 5))};
-    tb_scene_group(l->s, &group);
-    if (cut) { /* to the fork, and again from the plus on */
-        tb_scene_line(l->s, LANE_X, ground, LANE_X, yf, &road);
-        road.id = NULL;
-        tb_scene_line(l->s, LANE_X, yp, LANE_X, top, &road);
-        tb_plot_marker(l->s, TB_MARK_CROSS, LANE_X - 13, (yf + yp) / 2, 6,
-                       &(tb_style){.role = "cut",
-                                   .fill = TB_TONE_BAD,
-                                   .title = "no skip here"});
-    } else {
-        tb_scene_line(l->s, LANE_X, ground, LANE_X, top, &road);
-    }
-    branch(l, k);
-    plus(l, k);
-    back(l, k);
-    if (post)
-        booth(l, BOOTH_LEFT, BOOTH_RIGHT, top + 0.06 * l->h, booth_height(l),
-              id_of(l, "toll", k), title);
-    else
-        booth(l, l->riser - 13, l->riser + 11, yp - booth_height(l) / 2,
-              booth_height(l), id_of(l, "toll", k), title);
-    tb_scene_end(l->s);
-    floor_notes(l, k);
-}
-
-/* --- around it ------------------------------------------------------------ */
-
-static void number(const layout *l, double x, double y, double v, tb_tone tone)
-{
-    char text[TB_SHOW_CHARS];
-    tb_style st = {.role = "label", .size = 12, .fill = tone, .anchor = TB_END};
-    tb_scene_text(l->s, x, y, tb_show_number(v, text), &st);
-}
-
-static void labels(const layout *l)
-{
-    tb_style name = {.role = "label",
-                     .size = 12,
-                     .bold = true,
-                     .italic = true,
-                     .anchor = TB_END};
-    for (size_t k = 0; k <= l->r->spec.n; k++) {
-        double y = y_of(l, (double)k) + 4, lane = stack_lane(l->r, k);
-        if (!labelled(l, k))
-            continue;
-        tb_scene_text(l->s, NAME_END, y,
-                      tb_arena_printf(&l->s->arena, "x%zu", k), &name);
-        if (l->t->show != TOWER_TOTAL)
-            number(l, LANE_END, y, lane,
-                   tower_weak(lane) ? TB_TONE_BAD : TB_TONE_LANE);
-        if (l->t->show != TOWER_LANE)
-            number(l, TOTAL_END, y, stack_total(l->r, k), TB_TONE_TOTAL);
-    }
-}
-
-static void heads(const layout *l, double y)
-{
-    tb_style st = {.role = "label", .size = 12, .bold = true, .anchor = TB_END};
-    if (l->t->show != TOWER_TOTAL)
-        tb_scene_text(l->s, LANE_END, y, "lane", &st);
-    if (l->t->show != TOWER_LANE)
-        tb_scene_text(l->s, TOTAL_END, y, "total", &st);
-}
-
-/* What leaves at the top, and the booth of a final norm. */
-static void top(const layout *l)
-{
-    double y = y_of(l, (double)l->r->spec.n), up = y - 14;
-    char toll[TB_SHOW_CHARS];
-    tb_style road = {.role = "skip", .stroke = TB_TONE_LANE, .line = 5};
-    tb_style text = {.role = "label", .size = 12, .fill = TB_TONE_TOLL};
-    if (l->r->exit_norms)
-        up -= EXIT;
-    tb_scene_arrow(l->s, (double[]){LANE_X, y, LANE_X, up}, 2, &road);
-    if (!l->r->exit_norms)
-        return;
-    tb_scene_group(l->s, &(tb_style){.role = "exit", .id = "exit"});
-    booth(l, BOOTH_LEFT, BOOTH_RIGHT, y - 26, 18, "toll-exit",
-          "final norm: one toll after the last floor");
-    tb_scene_end(l->s);
-    tb_scene_text(l->s, BOOTH_RIGHT + 5, y - 13,
-                  tb_arena_printf(&l->s->arena, "exit toll %s",
-                                  tb_show_number(l->r->exit_toll, toll)),
-                  &text);
-}
-
-/* --- profile -------------------------------------------------------------- */
-
-static void limits(const layout *l, tb_axis *a)
-{
-    double least = 1, most = 1;
-    for (size_t k = 0; k <= l->r->spec.n; k++) {
-        const double v[] = {stack_lane(l->r, k), stack_total(l->r, k)};
-        for (size_t i = 0; i < 2; i++) {
-            if (!tb_isfinite(v[i]) || !(v[i] > 0))
-                continue;
-            least = tb_min2(least, v[i]);
-            most = tb_max2(most, v[i]);
-        }
-    }
-    if (l->t->most > l->t->least) {
-        least = l->t->least;
-        most = l->t->most;
-    }
-    tb_axis_fit(a, true, tb_min2(least, 0.5), tb_max2(most, 2), false);
-    a->p_lo = PROFILE_X;
-    a->p_hi = PROFILE_END;
-}
-
-static void curve(const layout *l, const tb_axis *a, bool lane)
-{
-    size_t n = l->r->spec.n, count = 0;
-    double *xy = tb_arena_alloc(&l->s->arena, 2 * (n + 1) * sizeof *xy);
-    bool weak = lane && tower_weak(stack_lane(l->r, 0));
-    tb_style st = {.role = lane ? "grad-hw-line" : "grad-total-line",
-                   .stroke = !lane  ? TB_TONE_TOTAL
-                             : weak ? TB_TONE_BAD
-                                    : TB_TONE_LANE,
-                   .dash = weak ? TB_DASHED : TB_SOLID,
-                   .line = lane ? 4 : 2};
-    if (!xy) {
-        tb_scene_fail(l->s, TB_ERR_MEMORY);
-        return;
-    }
+    size_t n = r->spec.n;
+    shot_tower_of *t = shot_alloc(s, 1, sizeof *t);
+    double *lane = shot_alloc(s, n + 1, sizeof *lane);
+    double *total = shot_alloc(s, n + 1, sizeof *total);
+    const tb_tower_floor *floors = floors_of(s, r);
+    if (!t || !lane || !total || !floors)
+        return NULL;
     for (size_t k = 0; k <= n; k++) {
-        double v = lane ? stack_lane(l->r, k) : stack_total(l->r, k);
-        tb_state state = tb_axis_state(a, v);
-        tb_style zero = {.fill = st.stroke};
-        if (state == TB_DRAWN || state == TB_ABOVE || state == TB_BELOW) {
-            xy[2 * count] = tb_axis_px(a, v);
-            xy[2 * count++ + 1] = y_of(l, (double)k);
-        } else if (state == TB_FLOOR) {
-            tb_plot_marker(l->s, TB_MARK_TRIANGLE, a->p_lo, y_of(l, (double)k),
-                           4, &zero);
-        }
+        lane[k] = stack_lane(r, k);
+        total[k] = stack_total(r, k);
     }
-    tb_scene_path(l->s, xy, count, false, &st);
-}
-
-static void profile(const layout *l, double head)
-{
-    tb_axis a = {0};
-    tb_style grid = {.role = "axis", .stroke = TB_TONE_GRID, .line = 1};
-    tb_style one = {.role = "axis", .stroke = TB_TONE_MUTED, .line = 1};
-    tb_style tick = {.role = "label", .size = 12, .anchor = TB_MIDDLE};
-    tb_style bold = {.role = "label", .size = 12, .bold = true};
-    double y0 = y_of(l, (double)l->r->spec.n) - 6, y1 = y_of(l, 0) + 6;
-    char text[TB_SHOW_CHARS];
-    limits(l, &a);
-    tb_scene_text(l->s, PROFILE_X - 10, head, "gain from the top, log scale",
-                  &bold);
-    for (size_t i = 0; i < a.n_ticks; i++) {
-        double x = tb_axis_unit_px(&a, a.tick[i]);
-        tb_scene_line(l->s, x, y0, x, y1, a.tick[i] == 0 ? &one : &grid);
-        tb_plot_label(l->s, x, y1 + 14, tb_axis_label(&a, i, text), &tick);
-    }
-    if (l->t->show != TOWER_LANE)
-        curve(l, &a, false);
-    if (l->t->show != TOWER_TOTAL)
-        curve(l, &a, true);
-}
-
-/* --- all of it ------------------------------------------------------------ */
-
-static double caption(const layout *l, double y, double w)
-{
-    static const char *const texts[] = {
-        [TOWER_BOTH] = "Coming down: lane, the signal with every branch cut "
-                       "(E6); grey, the total gradient, branches included "
-                       "(E7). Both relative to the top of the stack.",
-        [TOWER_LANE] = "Coming down: lane, the signal with every branch cut "
-                       "(E6), relative to the top of the stack. The total is "
-                       "another number, not shown now.",
-        [TOWER_TOTAL] = "Coming down: the total gradient, branches included "
-                        "(E7), relative to the top of the stack. The lane is "
-                        "another number, not shown now."};
-    tb_style note = {.role = "note", .fill = TB_TONE_MUTED, .size = 12};
-    y = tower_legend(l->s, 14, y, w - 28, l->t->show);
-    return tb_scene_wrap(l->s, 14, y, w - 28, texts[l->t->show], &note);
-}
-
-static void draw(layout *l)
-{
-    double w = l->t->small ? SMALL_WIDTH : WIDTH;
-    double all = l->t->height > 0 ? l->t->height : 560;
-    size_t n = l->r->spec.n;
-    l->h = tb_min2(56, tb_max2(7, all / (double)n));
-    l->step = (size_t)tb_ceil(LABEL / l->h);
-    l->box = l->t->small ? BOX_X - SMALL_SHIFT : BOX_X;
-    l->riser = l->t->small ? RISER_X - 2 * SMALL_SHIFT : RISER_X;
-    double high = l->h * (double)n, head = 48;
-    double top_y = TOP + (l->r->exit_norms || l->t->roof ? EXIT : 0);
-    l->base = top_y + high;
-    tb_scene_resize(l->s, w, l->base + 90);
-    tb_scene_text(l->s, 14, 22,
-                  tb_shorten_px(&l->s->arena, l->t->title, w - 28, 15, true),
-                  &(tb_style){.size = 15, .bold = true});
-    heads(l, head);
-    for (size_t k = 1; k <= n; k++)
-        floor_of(l, k);
-    top(l);
-    labels(l);
-    if (!l->t->small)
-        profile(l, head);
-    tb_style in = {.role = "in-arrow", .stroke = TB_TONE_IN, .line = 3};
-    tb_scene_arrow(l->s, (double[]){LANE_X, l->base + 18, LANE_X, l->base + 2},
-                   2, &in);
-    double y = caption(l, l->base + 42, w);
-    tb_scene_resize(l->s, w, y);
-}
-
-static const char *describe(tb_arena *a, const shot_tower_of *t)
-{
-    const stack_run *r = t->run;
-    char lane[TB_SHOW_CHARS], total[TB_SHOW_CHARS];
-    return tb_arena_printf(
-        a,
-        "%s, %zu floors, a norm on every %s%s. At the input the lane keeps %s "
-        "of the signal at the top, the total gradient is %s of it.",
-        r->equation, r->spec.n, r->spec.post ? "merge" : "branch",
-        r->exit_norms ? " and one after the last floor" : "",
-        tb_show_number(stack_lane(r, 0), lane),
-        tb_show_number(stack_total(r, 0), total));
+    *t = (shot_tower_of){.run = r,
+                         .tower = {.title = title,
+                                   .block = r->equation,
+                                   .floors = floors,
+                                   .n = n,
+                                   .lane = lane,
+                                   .total = total,
+                                   .exit = r->exit_norms > 0,
+                                   .exit_toll = r->exit_toll}};
+    return t;
 }
 
 static tb_status scene(tb_ctx *ctx, const void *data, tb_scene **out)
 {
-    layout l = {.t = data, .r = ((const shot_tower_of *)data)->run};
-    TB_TRY(tb_scene_create(ctx, WIDTH, 300, l.t->title, "tower", &l.s));
-    const char *desc = describe(&l.s->arena, l.t);
-    if (desc)
-        tb_scene_describe(l.s, desc);
-    else
-        tb_scene_fail(l.s, TB_ERR_MEMORY);
-    tb_scene_group(l.s, &(tb_style){.role = "stack", .id = "stack"});
-    draw(&l);
-    tb_scene_end(l.s);
-    return tb_scene_done(l.s, out);
+    return tb_tower_scene(ctx, &((const shot_tower_of *)data)->tower, out);
 }
 
-const shot_face shot_tower = {"tower", scene, shot_tower_term, shot_tower_html,
-                              shot_tower_json};
+static tb_status term(tb_ctx *ctx, const void *data, const tb_terminal *t,
+                      tb_out *out)
+{
+    return tb_tower_term(ctx, &((const shot_tower_of *)data)->tower, t, out);
+}
+
+/* --- table ---------------------------------------------------------------- */
+
+static tb_status html_in(tb_arena *a, const void *data, tb_grid *g)
+{
+    static const tb_column columns[] = {
+        {.head = "floor", .align = TB_RIGHT},
+        {.head = "sublayer"},
+        {.head = "s", .align = TB_RIGHT},
+        {.head = "toll (RMS)", .align = TB_RIGHT},
+        {.head = "1/s", .align = TB_RIGHT},
+        {.head = "lane below", .align = TB_RIGHT},
+        {.head = "total below", .align = TB_RIGHT},
+        {.head = "std of x above", .align = TB_RIGHT}};
+    const shot_tower_of *t = data;
+    const stack_run *r = t->run;
+    TB_TRY(tb_grid_init(g, a, t->tower.title, columns, TB_LEN(columns),
+                        r->spec.n));
+    for (size_t k = r->spec.n; k > 0; k--) {
+        const stack_floor *f = &r->floor[k - 1];
+        tb_grid_number(g, (double)k);
+        tb_grid_text(g, f->name);
+        tb_grid_number(g, f->s);
+        tb_grid_number(g, f->toll);
+        tb_grid_number(g, f->tau);
+        tb_grid_number(g, f->lane);
+        tb_grid_number(g, f->total);
+        tb_grid_number(g, f->std_x);
+    }
+    return TB_OK;
+}
+
+static tb_status html(tb_ctx *ctx, const void *data, tb_out *out)
+{
+    return tb_grid_html_of(ctx, html_in, data, out);
+}
+
+/* --- JSON ----------------------------------------------------------------- */
+
+static void json(const void *data, tb_json *j)
+{
+    const shot_tower_of *t = data;
+    const stack_run *r = t->run;
+    tb_json_string(j, "title", t->tower.title);
+    tb_json_string(j, "equation", r->equation);
+    tb_json_string(j, "block", r->text);
+    tb_json_string(j, "booths", r->spec.post ? "lane" : "branch");
+    tb_json_bool(j, "exit", r->exit_norms > 0);
+    tb_json_array(j, "floors");
+    for (size_t k = 1; k <= r->spec.n; k++) {
+        const stack_floor *f = &r->floor[k - 1];
+        tb_json_object(j, NULL);
+        tb_json_int(j, "floor", (int64_t)k);
+        tb_json_string(j, "sublayer", f->name);
+        tb_json_number(j, "s", f->s);
+        tb_json_number(j, "toll", f->toll);
+        tb_json_number(j, "tau", f->tau);
+        tb_json_number(j, "lane", f->lane);
+        tb_json_number(j, "total", f->total);
+        tb_json_number(j, "std_x", f->std_x);
+        tb_json_end(j);
+    }
+    tb_json_end(j);
+}
+
+const shot_face shot_tower = {"tower", scene, term, html, json};

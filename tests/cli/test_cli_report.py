@@ -24,6 +24,7 @@ class Page(HTMLParser):
         super().__init__()
         self.data, self.headings, self.ids, self.links = "", [], [], []
         self.figures, self.nodes, self.open, self.problems = [], [], [], []
+        self.titles = re.findall(r'<title id="[^"]*">([^<]*)', text)
         self.in_data = self.in_heading = False
         self.feed(text)
         self.close()
@@ -89,7 +90,8 @@ def check_page(t, text, most=2 << 20):
             t.ok(one in page.ids, one)
         t.ok(n <= 5000, n, "nodes in a figure")
     drawn = text.split("<figure>")[1:]
-    t.eq(sum('data-role="in-arrow"' not in f for f in drawn),
+    t.eq(sum('data-role="in-arrow"' not in f or '-stack" data-role="stack"' in f
+             for f in drawn),
          text.count("<summary>show as table</summary>"), "all but diagrams")
     t.ok("nan," not in re.sub(r"<script.*?</script>", "", text, flags=re.S))
     return page
@@ -104,13 +106,15 @@ def report_of_flow(t):
     t.eq(page.data, printed.out.rstrip("\n"), "byte for byte")
     t.has(text, "tollbooth flow post-ln pre-ln --depth 3")
     words = [h[1] for h in page.headings]
-    order = ["Gradient flow", "Verdicts", "Runs", "Lane and total",
-             "post-ln, 3 blocks", "Gradient", "Tolls", "Stream", "Shares",
-             "Parameters", "Jacobians", "Sublayers", "pre-ln, 3 blocks",
+    order = ["Gradient flow", "Verdicts", "Runs", "One picture",
+             "Lane and total", "post-ln, 3 blocks", "Gradient", "Tolls",
+             "Stream", "Shares", "Parameters", "Jacobians", "Sublayers", "pre-ln, 3 blocks",
              "Equations and Jacobians", "Method"]
     at = [words.index(w) for w in order]
     t.eq(at, sorted(at), words)
-    for role, n in (("grad-hw", 4), ("band", 2), ("jac", 20)):
+    # 2 towers of 6 floors, each with its line, and 4 charts
+    for role, n in (("grad-hw", 12 + 4), ("grad-hw-line", 2), ("band", 2),
+                    ("jac", 20), ("floor", 12)):
         t.eq(text.count('data-role="%s"' % role), n, role)
     # a row of the table for every sublayer, and a verdict leads to one
     for k in range(7):
@@ -168,6 +172,8 @@ def report_of_two_stacks(t):
           "--report", "r.html", *SMALL, rc=0)
     text = read(t, "r.html")
     check_page(t, text)
+    t.has(text, "post-ln, 2 + 2 blocks, encoder: lane and total",
+          "post-ln, 2 + 2 blocks, decoder: lane and total")
     t.has(text, "Gradient by depth, encoder", "Gradient by depth, decoder",
           "Parameter gradients by floor, encoder")
 
@@ -178,7 +184,9 @@ def report_sizes(t):
     for depth, most in ((48, 2 << 20), (96, 5 << 20)):
         t.run("flow", "post-ln", "--depth", str(depth), "--width", "64", "--report",
               "r.html", rc=0)
-        check_page(t, read(t, "r.html"), most)
+        page = check_page(t, read(t, "r.html"), most)
+        t.eq(page.titles[0], "post-ln, %d blocks: lane and total" % depth)
+        t.has(read(t, "r.html"), "A floor is a block of 2 sublayers")
 
 
 @test
@@ -188,6 +196,10 @@ def report_of_many_flows_is_folded(t):
     text = read(t, "r.html")
     check_page(t, text)
     t.eq(text.count('<details class="fold">'), 3)
+    # each tower stands at the head of its own chapter
+    t.ok("One picture" not in text)
+    for name in ("post-ln", "pre-ln", "rezero"):
+        t.eq(text.count(">%s, 2 blocks: lane and total</title>" % name), 1)
 
 
 @test
@@ -227,8 +239,8 @@ def report_of_a_folder(t):
     t.eq(page.data, t.run("report", "run", "--json").out.rstrip("\n").replace(
         "tollbooth report run --json", "tollbooth report run"))
     words = [h[1] for h in page.headings]
-    order = ["post-ln, 2 blocks", "Verdicts", "Runs", "Lane and total",
-             "post-ln, 2 blocks (run)", "Gradient", "Sublayers", "Training",
+    order = ["post-ln, 2 blocks", "Verdicts", "Runs", "One picture",
+             "Lane and total", "post-ln, 2 blocks (run)", "Gradient", "Sublayers", "Training",
              "What if", "Equations and Jacobians", "Method"]
     at = [words.index(w) for w in order]
     t.eq(at, sorted(at), words)
@@ -284,7 +296,8 @@ def report_of_files(t):
 def report_terminal(t):
     trained(t)
     r = t.run("report", "run", "--terminal", rc=0)
-    order = ["Verdicts", "Runs", "Lane and total", "Gradient by depth", "Tolls",
+    order = ["Verdicts", "Runs", "One picture", "Lane and total",
+             "Gradient by depth", "Tolls",
              "The residual stream", "What each sublayer adds",
              "Parameter gradients by floor", "Every sublayer", "Training",
              "Update ratio", "Method"]

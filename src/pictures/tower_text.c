@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The tower as characters (the top floor drawn, then a line per floor), as a
- * table, and as JSON. */
-#include "pictures/shot_tower.h"
+/* The tower as characters (the top floor drawn, then a line per floor) and as a
+ * table. */
+#include "pictures/tower.h"
 
 enum { DRAWN = 2, LINES = 24, SHORT = 4 };
 
@@ -14,31 +14,32 @@ static void end_line(tb_buf *b, const tb_terminal *term, const char *line)
 }
 
 /* Lane left, branch right, the lane's gain under each booth. */
-static void draw_floor(tb_buf *b, const tb_terminal *term, const stack_run *r,
+static void draw_floor(tb_buf *b, const tb_terminal *term, const tb_tower *t,
                        size_t k)
 {
-    const stack_floor *f = &r->floor[k - 1];
-    char lane[TB_SHOW_CHARS], toll[TB_SHOW_CHARS], line[160];
-    tb_show_number(stack_lane(r, k - 1), lane);
-    tb_show_number(f->toll, toll);
-    if (r->spec.post) {
+    const tb_tower_floor *f = &t->floors[k - 1];
+    char lane[TB_SHOW_CHARS], toll[TB_SHOW_CHARS] = "", line[160];
+    tb_show_number(t->lane[k - 1], lane);
+    if (tb_isfinite(f->toll))
+        tb_show_number(f->toll, toll);
+    if (f->on_lane) {
         tb_format(line, sizeof line, "      \xE2\x96\xA3 toll %-10s %8s", toll,
                   lane);
         end_line(b, term, line);
     }
-    const char *skip = k == r->spec.cut ? " " : "\xE2\x94\x82";
-    if (r->spec.post)
-        end_line(b, term,
-                 "      \xE2\x8A\x95\xE2\x97\x84\xE2\x94\x80\xE2\x94\x80"
-                 "[F]\xE2\x97\x84\xE2\x94\x80\xE2\x94\x90");
-    else {
+    if (f->on_branch) {
         tb_format(line, sizeof line,
                   "      \xE2\x8A\x95\xE2\x97\x84[F]\xE2\x97\x84\xE2\x94\x80"
                   "\xE2\x96\xA3 %-6s %8s",
-                  toll, lane);
+                  f->on_lane ? "" : toll, f->on_lane ? "" : lane);
         end_line(b, term, line);
+    } else {
+        end_line(b, term,
+                 "      \xE2\x8A\x95\xE2\x97\x84\xE2\x94\x80\xE2\x94\x80"
+                 "[F]\xE2\x97\x84\xE2\x94\x80\xE2\x94\x90");
     }
-    tb_format(line, sizeof line, "      %s        \xE2\x94\x82", skip);
+    tb_format(line, sizeof line, "      %s        \xE2\x94\x82",
+              f->cut ? " " : "\xE2\x94\x82");
     end_line(b, term, line);
     end_line(b, term,
              "      \xE2\x94\x9C\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94"
@@ -46,28 +47,28 @@ static void draw_floor(tb_buf *b, const tb_terminal *term, const stack_run *r,
              "\x98");
 }
 
-static void draw_x(tb_buf *b, const tb_terminal *term, const stack_run *r,
+static void draw_x(tb_buf *b, const tb_terminal *term, const tb_tower *t,
                    size_t k)
 {
     char text[TB_SHOW_CHARS], line[80];
-    tb_format(line, sizeof line, "  x%-3zu\xE2\x96\xB2 %-15s %8s", k, "",
-              tb_show_number(stack_lane(r, k), text));
+    tb_format(line, sizeof line, "  x%-3zu\xE2\x96\xB2 %-15s %8s",
+              tower_k(t, k), "", tb_show_number(t->lane[k], text));
     end_line(b, term, line);
 }
 
-static void draw_top(tb_buf *b, const tb_terminal *term, const stack_run *r)
+static void draw_top(tb_buf *b, const tb_terminal *term, const tb_tower *t)
 {
-    size_t n = r->spec.n;
+    size_t n = t->n;
     char toll[TB_SHOW_CHARS], line[80];
-    if (r->exit_norms) {
+    if (t->exit) {
         tb_format(line, sizeof line, "      \xE2\x96\xA3 exit toll %s",
-                  tb_show_number(r->exit_toll, toll));
+                  tb_show_number(t->exit_toll, toll));
         end_line(b, term, line);
     }
-    draw_x(b, term, r, n);
+    draw_x(b, term, t, n);
     for (size_t k = n; k > 0 && k + DRAWN > n; k--) {
-        draw_floor(b, term, r, k);
-        draw_x(b, term, r, k - 1);
+        draw_floor(b, term, t, k);
+        draw_x(b, term, t, k - 1);
     }
 }
 
@@ -88,11 +89,11 @@ static const char *bar(tb_arena *a, const tb_terminal *term, const tb_axis *y,
     return text;
 }
 
-static void scale(const stack_run *r, tb_axis *y)
+static void scale(const tb_tower *t, tb_axis *y)
 {
     double least = 0.5, most = 2;
-    for (size_t k = 0; k < r->spec.n; k++) {
-        const double v[] = {stack_lane(r, k), stack_total(r, k)};
+    for (size_t k = 0; k < t->n; k++) {
+        const double v[] = {t->lane[k], t->total[k]};
         for (size_t i = 0; i < 2; i++)
             if (tb_isfinite(v[i]) && v[i] > 0) {
                 least = tb_min2(least, v[i]);
@@ -111,8 +112,8 @@ static void put_gain(tb_grid *g, tb_arena *a, const tb_terminal *term,
         tb_grid_text(g, bar(a, term, y, v, cells));
 }
 
-static tb_status lines(tb_arena *a, const shot_tower_of *t,
-                       const tb_terminal *term, tb_out *out)
+static tb_status lines(tb_arena *a, const tb_tower *t, const tb_terminal *term,
+                       tb_out *out)
 {
     static const tb_column with_bars[] = {
         {.head = "x", .align = TB_RIGHT},
@@ -124,26 +125,25 @@ static tb_status lines(tb_arena *a, const shot_tower_of *t,
         {.head = "", .priority = 4}};
     const tb_column plain[] = {with_bars[0], with_bars[1], with_bars[2],
                                with_bars[3], with_bars[5]};
-    const stack_run *r = t->run;
-    size_t n = r->spec.n, step = (n + LINES - 1) / LINES;
+    size_t n = t->n, step = (n + LINES - 1) / LINES;
     int cells = (tb_terminal_width(term) - 48) / 2;
     bool bars = cells >= SHORT;
     tb_axis y = {0};
     tb_grid g;
-    scale(r, &y);
+    scale(t, &y);
     TB_TRY(tb_grid_init(&g, a, t->title, bars ? with_bars : plain,
                         bars ? TB_LEN(with_bars) : TB_LEN(plain), n + 2));
     for (size_t k = n + 1; k-- > 0;) {
         if ((n - k) % step && k)
             continue;
-        tb_grid_text(&g, tb_arena_printf(a, "x%zu", k));
-        tb_grid_text(&g, k ? r->floor[k - 1].name : "input");
-        if (k)
-            tb_grid_number(&g, r->floor[k - 1].toll);
+        tb_grid_text(&g, tb_arena_printf(a, "x%zu", tower_k(t, k)));
+        tb_grid_text(&g, k ? t->floors[k - 1].name : "input");
+        if (k && tb_isfinite(t->floors[k - 1].toll))
+            tb_grid_number(&g, t->floors[k - 1].toll);
         else
             tb_grid_text(&g, "");
-        put_gain(&g, a, term, &y, stack_lane(r, k), cells);
-        put_gain(&g, a, term, &y, stack_total(r, k), cells);
+        put_gain(&g, a, term, &y, t->lane[k], cells);
+        put_gain(&g, a, term, &y, t->total[k], cells);
     }
     TB_TRY(tb_grid_term(&g, term, out));
     if (step > 1)
@@ -152,11 +152,11 @@ static tb_status lines(tb_arena *a, const shot_tower_of *t,
     return TB_OK;
 }
 
-static tb_status term_in(tb_arena *a, const shot_tower_of *t,
+static tb_status term_in(tb_arena *a, const tb_tower *t,
                          const tb_terminal *term, tb_out *out)
 {
     if (!t->small) {
-        draw_top(&out->buf, term, t->run);
+        draw_top(&out->buf, term, t);
         tb_term_wrap(&out->buf, term, 2,
                      "\xE2\x96\xA3 booth (norm)  \xE2\x8A\x95 add  right: "
                      "lane, from the top");
@@ -166,75 +166,51 @@ static tb_status term_in(tb_arena *a, const shot_tower_of *t,
     return tb_buf_status(&out->buf);
 }
 
-tb_status shot_tower_term(tb_ctx *ctx, const void *data,
-                          const tb_terminal *term, tb_out *out)
+tb_status tb_tower_term(tb_ctx *ctx, const tb_tower *t, const tb_terminal *term,
+                        tb_out *out)
 {
+    TB_TRY(tower_check(ctx, t));
     tb_arena a;
     tb_arena_init(&a, ctx);
-    tb_status status = term_in(&a, data, term, out);
+    tb_status status = term_in(&a, t, term, out);
     tb_arena_clear(&a);
     return status;
 }
 
 /* --- table ---------------------------------------------------------------- */
 
-static tb_status html_in(tb_arena *a, const void *data, tb_grid *g)
+static tb_status table(tb_arena *a, const void *data, tb_grid *g)
 {
-    const shot_tower_of *t = data;
     static const tb_column columns[] = {
         {.head = "floor", .align = TB_RIGHT},
-        {.head = "sublayer"},
-        {.head = "s", .align = TB_RIGHT},
-        {.head = "toll (RMS)", .align = TB_RIGHT},
-        {.head = "1/s", .align = TB_RIGHT},
+        {.head = "x at its top", .align = TB_RIGHT},
+        {.head = "what"},
+        {.head = "norms"},
+        {.head = "toll", .align = TB_RIGHT},
         {.head = "lane below", .align = TB_RIGHT},
-        {.head = "total below", .align = TB_RIGHT},
-        {.head = "std of x above", .align = TB_RIGHT}};
-    const stack_run *r = t->run;
-    TB_TRY(tb_grid_init(g, a, t->title, columns, TB_LEN(columns), r->spec.n));
-    for (size_t k = r->spec.n; k > 0; k--) {
-        const stack_floor *f = &r->floor[k - 1];
+        {.head = "total below", .align = TB_RIGHT}};
+    static const char *const places[] = {"none", "lane", "branch",
+                                         "lane and branch"};
+    const tb_tower *t = data;
+    TB_TRY(tb_grid_init(g, a, t->title, columns, TB_LEN(columns), t->n));
+    for (size_t k = t->n; k > 0; k--) {
+        const tb_tower_floor *f = &t->floors[k - 1];
         tb_grid_number(g, (double)k);
+        tb_grid_text(g, tb_arena_printf(a, "x%zu", f->k));
         tb_grid_text(g, f->name);
-        tb_grid_number(g, f->s);
-        tb_grid_number(g, f->toll);
-        tb_grid_number(g, f->tau);
-        tb_grid_number(g, f->lane);
-        tb_grid_number(g, f->total);
-        tb_grid_number(g, f->std_x);
+        tb_grid_text(g, places[f->on_lane + 2 * f->on_branch]);
+        if (tb_isfinite(f->toll))
+            tb_grid_number(g, f->toll);
+        else
+            tb_grid_text(g, "");
+        tb_grid_number(g, t->lane[k - 1]);
+        tb_grid_number(g, t->total[k - 1]);
     }
     return TB_OK;
 }
 
-tb_status shot_tower_html(tb_ctx *ctx, const void *data, tb_out *out)
+tb_status tb_tower_table_html(tb_ctx *ctx, const tb_tower *t, tb_out *out)
 {
-    return tb_grid_html_of(ctx, html_in, data, out);
-}
-
-/* --- JSON ----------------------------------------------------------------- */
-
-void shot_tower_json(const void *data, tb_json *j)
-{
-    const shot_tower_of *t = data;
-    const stack_run *r = t->run;
-    tb_json_string(j, "title", t->title);
-    tb_json_string(j, "equation", r->equation);
-    tb_json_string(j, "block", r->text);
-    tb_json_string(j, "booths", r->spec.post ? "lane" : "branch");
-    tb_json_bool(j, "exit", r->exit_norms > 0);
-    tb_json_array(j, "floors");
-    for (size_t k = 1; k <= r->spec.n; k++) {
-        const stack_floor *f = &r->floor[k - 1];
-        tb_json_object(j, NULL);
-        tb_json_int(j, "floor", (int64_t)k);
-        tb_json_string(j, "sublayer", f->name);
-        tb_json_number(j, "s", f->s);
-        tb_json_number(j, "toll", f->toll);
-        tb_json_number(j, "tau", f->tau);
-        tb_json_number(j, "lane", f->lane);
-        tb_json_number(j, "total", f->total);
-        tb_json_number(j, "std_x", f->std_x);
-        tb_json_end(j);
-    }
-    tb_json_end(j);
+    TB_TRY(tower_check(ctx, t));
+    return tb_grid_html_of(ctx, table, t, out);
 }

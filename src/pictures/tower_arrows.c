@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrows of what comes back, and their legend. */
+/* Arrows of what comes back, their legend, and the words of a floor. */
 #include "pictures/diagram.h"
-#include "pictures/shot_tower.h"
+#include "pictures/tower.h"
 
 bool tower_weak(double gain)
 {
@@ -51,7 +51,7 @@ static void name_after(tb_scene *s, double *at, double y, double line,
 }
 
 double tower_legend(tb_scene *s, double x, double y, double width,
-                    tower_show show)
+                    tb_tower_show show)
 {
     static const double gains[] = {10, 1, 0.1, 0.01, 0.001};
     static const char *const texts[] = {"\xE2\x89\xA5 10", "1", "0.1", "0.01",
@@ -66,7 +66,7 @@ double tower_legend(tb_scene *s, double x, double y, double width,
         tb_scene_line(s, at, y - 4, at + 18, y - 4, &st);
         name_after(s, &at, y, 18, texts[i]);
     }
-    if (show != TOWER_TOTAL) {
+    if (show != TB_TOWER_TOTAL) {
         tb_style good = tower_lane(1), bad = tower_lane(0.5);
         good.role = bad.role = NULL;
         good.line = bad.line = 5;
@@ -75,11 +75,36 @@ double tower_legend(tb_scene *s, double x, double y, double width,
         tb_scene_line(s, at + 28, y - 4, at + 56, y - 4, &bad);
         name_after(s, &at, y, 56, lane);
     }
-    if (show != TOWER_LANE) {
+    if (show != TB_TOWER_LANE) {
         tb_style total = {.stroke = TB_TONE_TOTAL, .line = 5};
         next_item(&at, &y, x, right, 23 + tb_text_width("total", 12, false));
         tb_scene_line(s, at, y - 4, at + 18, y - 4, &total);
         name_after(s, &at, y, 18, "total");
     }
     return y + 20;
+}
+
+/* --- words ---------------------------------------------------------------- */
+
+tb_status tower_check(tb_ctx *ctx, const tb_tower *t)
+{
+    if (t->title && t->n && t->floors && t->lane && t->total)
+        return TB_OK;
+    return TB_FAIL(ctx, TB_ERR_ARG,
+                   "tower: no title, floors or gains, wanted all three");
+}
+
+size_t tower_k(const tb_tower *t, size_t floor)
+{
+    return floor ? t->floors[floor - 1].k : t->k;
+}
+
+const char *tower_floor_words(tb_arena *a, const tb_tower *t, size_t floor)
+{
+    const tb_tower_floor *f = &t->floors[floor];
+    char toll[TB_SHOW_CHARS];
+    if (!tb_isfinite(f->toll) || (!f->on_lane && !f->on_branch))
+        return f->name;
+    return tb_arena_printf(a, "%s, toll %s", f->name,
+                           tb_show_number(f->toll, toll));
 }
