@@ -121,9 +121,14 @@ int tb_ctx_thread_limit(const tb_ctx *ctx);      /* 0: no limit asked for */
 const char *tb_ctx_isa_limit(const tb_ctx *ctx); /* TB_ISA, or NULL */
 bool tb_ctx_interrupted(const tb_ctx *ctx);
 
-/** tb_ctx_slot - one pointer a room hangs on the context (kernel table,
- * GEMM back end); `drop` is called at tb_ctx_destroy. */
-typedef enum tb_slot { TB_SLOT_GEMM, TB_SLOT_BF16, TB_SLOT_COUNT } tb_slot;
+/** tb_ctx_slot - one pointer a room hangs on the context (GEMM back
+ * end, numbers kept); `drop` is called at tb_ctx_destroy. */
+typedef enum tb_slot {
+    TB_SLOT_GEMM,
+    TB_SLOT_BF16,
+    TB_SLOT_DRAWS,
+    TB_SLOT_COUNT
+} tb_slot;
 void *tb_ctx_slot(const tb_ctx *ctx, tb_slot slot);
 void tb_ctx_slot_set(tb_ctx *ctx, tb_slot slot, void *p,
                      void (*drop)(tb_ctx *, void *));

@@ -9,6 +9,7 @@ typedef struct tb_fill {
     tb_rng rng;
     tb_dtype dtype;
     size_t width, count, chunks;
+    const double *drawn; /* NULL: not yet */
     void *out;
 } tb_fill;
 
@@ -22,13 +23,29 @@ static double value_at(const tb_fill *f, size_t i)
     return a;
 }
 
+/* Elements [i, end) out of numbers that are there. */
+static void scale_drawn(const tb_fill *f, size_t i, size_t end)
+{
+    const double c = f->start->value, *z = f->drawn;
+    double *d = f->out;
+    float *s = f->out;
+    if (f->dtype == TB_F64)
+        for (; i < end; i++)
+            d[i] = c * z[i];
+    else
+        for (; i < end; i++)
+            s[i] = (float)(c * z[i]);
+}
+
 static void fill_chunk(void *arg, size_t chunk)
 {
     const tb_fill *f = arg;
     size_t i = tb_chunk_at(f->count, f->chunks, chunk);
     size_t end = tb_chunk_at(f->count, f->chunks, chunk + 1);
     void *out = (char *)f->out + i * tb_dtype_size(f->dtype);
-    if (f->start->kind == TB_START_NORMAL)
+    if (f->drawn)
+        scale_drawn(f, i, end);
+    else if (f->start->kind == TB_START_NORMAL)
         f->k->normal(f->rng, i, end - i, f->start->value, out);
     else if (f->start->kind == TB_START_UNIFORM)
         f->k->uniform(f->rng, i, end - i, f->start->value, out);
@@ -117,6 +134,8 @@ tb_status tb_start_fill(tb_ctx *ctx, tb_dtype dtype, const tb_start *s,
                  .out = out};
     if (s->kind == TB_START_ORTHOGONAL)
         return fill_orthogonal(ctx, &f, shape);
+    if (s->kind == TB_START_NORMAL)
+        f.drawn = tb_draws_normal(ctx, f.rng, f.count);
     f.chunks = tb_chunks(f.count, 4096);
     tb_parallel(ctx, f.chunks, fill_chunk, &f);
     return TB_OK;

@@ -94,6 +94,11 @@ tb_status tb_model_alloc(tb_model *m);
  * `profiled`, one forward pass on random tokens. */
 tb_status tb_model_init(tb_model *m, uint64_t seed);
 
+/** tb_model_keep_draws - from now on up to `most` of the normal numbers that
+ * tb_model_init draws are kept for models made later; 0 forgets them. Nothing
+ * is kept unless this is called. */
+tb_status tb_model_keep_draws(tb_ctx *ctx, size_t most);
+
 /** tb_model_init_view - the same for one view, into out[count] of the model's
  * dtype: a stack too deep to hold is made layer by layer. A profiled view is
  * 1 before tb_model_init, and then what the pass found. */

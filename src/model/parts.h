@@ -109,6 +109,11 @@ int tb_profile_product(const tb_graph *g, int param, const char **why);
  * as long as the context. */
 tb_status tb_model_profile_random(tb_model *m, uint64_t seed);
 
+/** tb_draws_normal - n normal numbers of variance 1 out of what
+ * tb_model_keep_draws keeps, drawn where they are not there yet; NULL where
+ * they are not to be kept. */
+const double *tb_draws_normal(tb_ctx *ctx, tb_rng from, size_t n);
+
 /** tb_start_fill - the values of one view, out[count]. */
 tb_status tb_start_fill(tb_ctx *ctx, tb_dtype dtype, const tb_start *s,
                         const char *name, tb_shape shape, uint64_t seed,

@@ -344,6 +344,75 @@ TB_TEST(pure_function_of_the_name)
     close_pair(T, &deep);
 }
 
+enum { PARAMETER_BYTES = 1 << 16 };
+
+/* All parameters of a small model, as bytes. */
+static void parameters_of(tb_test *T, const char *init, tb_dtype dtype,
+                          uint64_t seed, unsigned char *out, size_t *bytes)
+{
+    tb_pair p;
+    tb_settings s = tiny();
+    s.init = init;
+    TB_OKAY(T, open_pair(T, "pre-ln", &s, dtype, &p));
+    TB_OKAY(T, tb_model_init(p.m, seed));
+    *bytes = p.m->nelements * tb_dtype_size(dtype);
+    TB_REQUIRE(T, *bytes <= PARAMETER_BYTES);
+    memcpy(out, p.m->params, *bytes);
+    close_pair(T, &p);
+}
+
+/* Numbers that are kept are those that would be drawn: of either type, for
+ * other scales, where there is no room for all, and where memory ends. */
+TB_TEST(kept_draws)
+{
+    static const char *const inits[] = {"*: xavier", "*: normal(0.3)",
+                                        "ffn.*: orthogonal"};
+    unsigned char *want = tb_alloc(T->ctx, PARAMETER_BYTES, 1),
+                  *got = tb_alloc(T->ctx, PARAMETER_BYTES, 1);
+    size_t n = 0, again = 0;
+    TB_REQUIRE(T, want && got);
+    for (size_t most = 100; most <= 1000000; most *= 100)
+        for (size_t i = 0; i < 12; i++) {
+            const char *init = inits[i / 2 % 3];
+            tb_dtype dtype = i % 2 ? TB_F64 : TB_F32;
+            TB_OKAY(T, tb_model_keep_draws(T->ctx, 0));
+            parameters_of(T, init, dtype, i / 6, want, &n);
+            TB_OKAY(T, tb_model_keep_draws(T->ctx, most));
+            for (size_t k = 0; k < 6; k++) /* others before it */
+                parameters_of(T, inits[k % 3], k % 2 ? TB_F32 : TB_F64, k / 3,
+                              got, &again);
+            parameters_of(T, init, dtype, i / 6, got, &again);
+            TB_CHECK(T, again == n);
+            TB_SAME(T, got, want, n);
+        }
+    TB_OKAY(T, tb_model_keep_draws(T->ctx, 0));
+    tb_free(T->ctx, want);
+    tb_free(T->ctx, got);
+}
+
+/* Without memory for what is kept a model starts all the same. */
+TB_TEST(kept_draws_without_memory)
+{
+    tb_pair p;
+    tb_settings s = tiny();
+    TB_OKAY(T, open_pair(T, "pre-ln", &s, TB_F64, &p));
+    TB_OKAY(T, tb_model_init(p.m, 3));
+    double *want = tb_alloc(T->ctx, p.m->nelements, sizeof *want);
+    TB_REQUIRE(T, want);
+    memcpy(want, p.m->params, p.m->nelements * sizeof *want);
+    for (size_t n = 1; n < 12; n++) {
+        TB_OKAY(T, tb_model_keep_draws(T->ctx, 100000));
+        tb_ctx_fail_alloc_at(T->ctx, n);
+        TB_OKAY(T, tb_model_init(p.m, 3));
+        tb_ctx_fail_alloc_at(T->ctx, 0);
+        TB_STR(T, tb_error(T->ctx), "");
+        TB_SAME(T, p.m->params, want, p.m->nelements * sizeof *want);
+    }
+    TB_OKAY(T, tb_model_keep_draws(T->ctx, 0));
+    tb_free(T->ctx, want);
+    close_pair(T, &p);
+}
+
 TB_TEST(same_values_for_any_thread_count)
 {
     tb_pair p;
