@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tollbooth explain: what the text of a block alone gives. */
-#include "cli.h"
+#include "drawing.h"
 #include "tollbooth/explain.h"
 
 #include <math.h>
@@ -24,61 +24,95 @@ static int code_of(const tb_numeric *n)
     return n && !isfinite(n->error) ? 4 : 0;
 }
 
-static void numeric_line(const tb_numeric *n)
+static tb_status numeric_lines(const tb_numeric *n, tb_out *out)
 {
-    printf(
+    char text[400];
+    snprintf(
+        text, sizeof text,
         "\nNumeric   on random numbers (width %zu, %zu tokens, double) the "
         "formula\n"
-        "          differs from the tangent pass by %.2g, from the backward\n"
+        "          differs from the tangent pass by %.2g, from the "
+        "backward\n"
         "          pass by %.2g, from a central difference by %.2g of its\n"
         "          largest entry\n",
         n->width, n->tokens, n->tangent, n->backward, n->difference);
+    return tb_out_put(out, text);
 }
 
-static int print_text(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
-                      const tb_numeric *numeric, tb_explain_format format,
-                      bool expand, bool ascii)
+#define FORMATS "text|latex|mathml|svg|png|pdf|json"
+enum { AS_TEXT, AS_LATEX, AS_MATHML, AS_SVG, AS_PNG, AS_PDF, AS_JSON, UNSAID };
+
+typedef struct explain_options {
+    int format;
+    bool numeric, expand, ascii;
+    drawing to;
+} explain_options;
+
+static tb_status put_text(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
+                          const tb_numeric *numeric, const explain_options *o)
 {
-    tb_terminal term = terminal_of(ascii);
+    static const tb_explain_format formats[] = {[AS_TEXT] = TB_EXPLAIN_TEXT,
+                                                [AS_LATEX] = TB_EXPLAIN_LATEX,
+                                                [AS_MATHML] =
+                                                    TB_EXPLAIN_MATHML};
+    tb_terminal term = terminal_of(o->ascii);
     tb_out *out;
-    if (tb_out_create(ctx, &out) != TB_OK)
-        return die(ctx, TB_ERR_MEMORY);
-    tb_status status =
-        tb_explain_text(ctx, b, s, format, expand, term.width, ascii, out);
-    if (status == TB_OK)
-        put_clean(stdout, tb_out_str(out));
+    tb_status status = tb_out_create(ctx, &out);
+    if (status != TB_OK)
+        return status;
+    status = tb_explain_text(ctx, b, s, formats[o->format], o->expand,
+                             term.width, o->ascii, out);
     if (status == TB_OK && numeric)
-        numeric_line(numeric);
+        status = numeric_lines(numeric, out);
+    if (status == TB_OK && o->to.out)
+        status = deliver(ctx, o->to.out, tb_out_str(out), tb_out_len(out));
+    else if (status == TB_OK)
+        put_clean(stdout, tb_out_str(out));
     tb_out_destroy(out);
-    return status == TB_OK ? finish(code_of(numeric)) : die(ctx, status);
+    return status;
 }
 
-static int print_object(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
-                        const tb_numeric *numeric)
+static tb_status put_object(tb_ctx *ctx, const tb_block *b,
+                            const tb_settings *s, const tb_numeric *numeric,
+                            const explain_options *o)
 {
     tb_json *j;
-    if (tb_json_create(ctx, &j) != TB_OK)
-        return die(ctx, TB_ERR_MEMORY);
-    tb_status status = tb_explain_json(ctx, b, s, numeric, j, NULL);
+    tb_status status = tb_json_create(ctx, &j);
+    if (status != TB_OK)
+        return status;
+    status = tb_explain_json(ctx, b, s, numeric, j, NULL);
     if (status == TB_OK)
-        return print_json(ctx, j, code_of(numeric));
+        status = deliver_json(ctx, o->to.out, j);
     tb_json_destroy(j);
-    return die(ctx, status);
+    return status;
 }
 
-/* The object (format 4), or text, formula, drawing. */
+static tb_status put_scene(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
+                           const explain_options *o)
+{
+    tb_scene *scene;
+    tb_status status = tb_explain_scene(ctx, b, s, &scene);
+    if (status != TB_OK)
+        return status;
+    status = drawing_write(ctx, &o->to, drawn_of(FORMATS, o->format), scene);
+    tb_scene_destroy(scene);
+    return status;
+}
+
+/* The object, the drawing, or text and formula. */
 static int print(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
-                 bool numeric, bool expand, int format, bool ascii)
+                 const explain_options *o)
 {
     tb_numeric n;
-    tb_status status = numeric ? tb_explain_numeric(ctx, b, s, 1, &n) : TB_OK;
-    const tb_numeric *shown = numeric ? &n : NULL;
-    if (status != TB_OK)
-        return die(ctx, status);
-    if (format == 4)
-        return print_object(ctx, b, s, shown);
-    return print_text(ctx, b, s, shown, (tb_explain_format)format, expand,
-                      ascii);
+    tb_status status =
+        o->numeric ? tb_explain_numeric(ctx, b, s, 1, &n) : TB_OK;
+    const tb_numeric *shown = o->numeric ? &n : NULL;
+    if (status == TB_OK)
+        status = o->format == AS_JSON ? put_object(ctx, b, s, shown, o)
+                 : drawn_of(FORMATS, o->format) != DRAWN_NOT
+                     ? put_scene(ctx, b, s, o)
+                     : put_text(ctx, b, s, shown, o);
+    return status == TB_OK ? finish(code_of(shown)) : die(ctx, status);
 }
 
 /* A label as people write it: post-LN is post-ln. */
@@ -120,38 +154,44 @@ static int check_label(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
 int cmd_explain(tb_ctx *ctx, int argc, char **argv)
 {
     tb_settings s = TB_SETTINGS_UNSET;
-    bool json = false, ascii = false, numeric = false, expand = false;
+    explain_options o = {.format = UNSAID, .to = DRAWING_UNSET};
+    bool json = false;
     const char *label = NULL;
-    int format = 0;
     const opt opts[] = {
         {"depth", OPT_SIZE, &s.depth, "N", "blocks in the stack (default 6)", 0,
          0},
         SETTINGS_OPTS(s, "64"),
         STACK_OPTS(s),
-        {"format", OPT_CHOICE, &format, NULL, "what to print (default text)",
-         "text|latex|mathml|svg|json", 0},
+        {"format", OPT_CHOICE, &o.format, NULL,
+         "what to write (default: by the end of --out, else text)", FORMATS, 0},
+        DRAWING_OPTS(o.to),
         {"json", OPT_FLAG, &json, NULL, "the same as --format json", 0, 0},
-        {"numeric", OPT_FLAG, &numeric, NULL,
+        {"numeric", OPT_FLAG, &o.numeric, NULL,
          "evaluate the Jacobian on random numbers (width 8 unless --width) and "
          "hold it against tangent, backward and central difference",
          0, 0},
-        {"expand", OPT_FLAG, &expand, NULL,
+        {"expand", OPT_FLAG, &o.expand, NULL,
          "open J_attn and J_ffn down to their weights", 0, 0},
         {"expect", OPT_TEXT, &label, "BLOCK",
          "exit 1 unless the block has that block's placement: where norms, "
          "sums, factors and sublayers stand, compared by graphs",
          0, 0},
-        {"ascii", OPT_FLAG, &ascii, NULL, "plain ASCII drawing", 0, 0},
+        {"ascii", OPT_FLAG, &o.ascii, NULL, "plain ASCII drawing", 0, 0},
         OPT_END,
     };
     opt_end end = opt_parse(&usage, opts, &argc, argv);
     tb_block *b;
     if (end != OPT_GO)
         return end == OPT_DONE ? finish(0) : 2;
-    format = json ? 4 : format;
-    if (numeric && format != 0 && format != 4)
+    o.format = json                 ? AS_JSON
+               : o.format != UNSAID ? o.format
+                                    : format_of_file(FORMATS, o.to.out);
+    if (o.numeric && o.format != AS_TEXT && o.format != AS_JSON)
         return usage_error("explain", "--numeric goes with --format text or "
                                       "json");
+    int bad = drawing_settle("explain", &o.to, drawn_of(FORMATS, o.format));
+    if (bad)
+        return bad;
     tb_ctx_exact(ctx, true); /* no library is worth opening for its corners */
     tb_status status = tb_block_load(ctx, argv[0], &b);
     if (status != TB_OK)
@@ -161,7 +201,7 @@ int cmd_explain(tb_ctx *ctx, int argc, char **argv)
         tb_block_destroy(ctx, b);
         return wrong;
     }
-    int code = print(ctx, b, &s, numeric, expand, format, ascii);
+    int code = print(ctx, b, &s, &o);
     tb_block_destroy(ctx, b);
     return code ? code : wrong;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tollbooth flow: what the gradient is at every sublayer boundary. */
-#include "cli.h"
+#include "drawing.h"
 #include "flow_print.h"
 #include "report_parts.h"
 #include "tollbooth/train.h"
@@ -24,6 +24,9 @@ static const opt_usage usage = {
     .max = -1,
 };
 
+#define FORMATS "text|svg|png|pdf|json"
+enum { AS_TEXT, AS_SVG, AS_PNG, AS_PDF, AS_JSON, UNSAID };
+
 typedef struct flow_options {
     tb_flow_spec spec;
     opt_sizes depths;
@@ -31,7 +34,8 @@ typedef struct flow_options {
     tb_threshold limits[64];
     const char *text, *svg, *report, *command;
     bool json, exact, ascii, check, table, audit;
-    int attention, mask, cotangent, dtype; /* mask -1: by the stack */
+    int attention, mask, cotangent, dtype, format; /* mask -1: by the stack */
+    drawing to;
     size_t tokens;
 } flow_options;
 
@@ -153,12 +157,17 @@ static bool is_folder(const char *what)
     return tb_file_exists(path);
 }
 
-static void print_heading(const tb_flow *f)
+static tb_status put_heading(const tb_flow *f, tb_out *out)
 {
-    printf("\n%s, %zu", f->block, f->depth);
+    char depth[80];
+    tb_out_put(out, "\n");
+    tb_out_put(out, f->block);
     if (f->nstacks > 1)
-        printf(" + %zu", f->stacks[1].depth);
-    printf(" blocks\n");
+        snprintf(depth, sizeof depth, ", %zu + %zu blocks\n", f->depth,
+                 f->stacks[1].depth);
+    else
+        snprintf(depth, sizeof depth, ", %zu blocks\n", f->depth);
+    return tb_out_put(out, depth);
 }
 
 static tb_status json_of(tb_ctx *ctx, tb_flow *const *runs, size_t n,
@@ -179,12 +188,15 @@ static tb_status json_of(tb_ctx *ctx, tb_flow *const *runs, size_t n,
     return TB_OK;
 }
 
-static int print_objects(tb_ctx *ctx, tb_flow *const *runs, size_t n, int code)
+static tb_status put_objects(tb_ctx *ctx, const flow_options *o,
+                             tb_flow *const *runs, size_t n)
 {
     tb_json *j;
-    if (json_of(ctx, runs, n, &j) != TB_OK)
-        return die(ctx, TB_ERR_MEMORY);
-    return print_json(ctx, j, code);
+    tb_status s = json_of(ctx, runs, n, &j);
+    if (s == TB_OK)
+        s = deliver_json(ctx, o->to.out, j);
+    tb_json_destroy(j);
+    return s;
 }
 
 static report_flow *labelled(pool *p, tb_flow *const *runs, size_t n)
@@ -212,51 +224,60 @@ static tb_status draw(tb_ctx *ctx, tb_flow *const *runs, size_t n,
     return s;
 }
 
-static int print_figures(tb_ctx *ctx, const flow_options *o,
-                         tb_flow *const *runs, size_t n, int code)
+static tb_status put_text(tb_ctx *ctx, const flow_options *o,
+                          tb_flow *const *runs, size_t n, tb_out *out)
 {
     tb_terminal term = terminal_of(o->ascii);
-    tb_out *out;
-    if (tb_out_create(ctx, &out) != TB_OK)
-        return die(ctx, TB_ERR_MEMORY);
     tb_status s = draw(ctx, runs, n, &term, out, NULL);
-    if (s == TB_OK) {
-        put_clean(stdout, tb_out_str(out));
-        tb_out_reset(out);
-        printf("\n");
+    tb_out_put(out, "\n");
+    if (s == TB_OK)
         s = flow_summary(ctx, runs, n, &term, out);
-    }
     for (size_t i = 0; i < n && s == TB_OK; i++) {
-        put_clean(stdout, tb_out_str(out));
-        tb_out_reset(out);
-        print_heading(runs[i]);
-        if (o->table)
+        s = put_heading(runs[i], out);
+        if (s == TB_OK && o->table)
             s = flow_table(ctx, runs[i], &term, out);
         if (s == TB_OK && runs[i]->has_spread)
             s = flow_weights(ctx, runs[i], &term, out);
         if (s == TB_OK)
             s = flow_verdicts(ctx, runs[i], &term, out);
     }
-    put_clean(stdout, tb_out_str(out));
-    tb_out_destroy(out);
-    return s == TB_OK ? finish(code) : die(ctx, s);
+    return s;
 }
 
-static tb_status write_svg(tb_ctx *ctx, const flow_options *o,
-                           tb_flow *const *runs, size_t n)
+static tb_status put_figures(tb_ctx *ctx, const flow_options *o,
+                             tb_flow *const *runs, size_t n)
+{
+    tb_out *out;
+    tb_status s = tb_out_create(ctx, &out);
+    if (s != TB_OK)
+        return s;
+    s = put_text(ctx, o, runs, n, out);
+    if (s == TB_OK && o->to.out)
+        s = deliver(ctx, o->to.out, tb_out_str(out), tb_out_len(out));
+    else
+        put_clean(stdout, tb_out_str(out));
+    tb_out_destroy(out);
+    return s;
+}
+
+static tb_status write_scene(tb_ctx *ctx, const drawing *to, drawn how,
+                             tb_flow *const *runs, size_t n)
 {
     tb_scene *scene = NULL;
-    tb_out *svg = NULL;
-    tb_status s = tb_out_create(ctx, &svg);
+    tb_status s = draw(ctx, runs, n, NULL, NULL, &scene);
     if (s == TB_OK)
-        s = draw(ctx, runs, n, NULL, NULL, &scene);
-    if (s == TB_OK)
-        s = tb_scene_svg(scene, NULL, svg);
-    if (s == TB_OK)
-        s = tb_file_write_atomic(ctx, o->svg, tb_out_str(svg), tb_out_len(svg));
+        s = drawing_write(ctx, to, how, scene);
     tb_scene_destroy(scene);
-    tb_out_destroy(svg);
     return s;
+}
+
+static tb_status put_result(tb_ctx *ctx, const flow_options *o,
+                            tb_flow *const *runs, size_t n)
+{
+    drawn how = drawn_of(FORMATS, o->format);
+    return o->format == AS_JSON ? put_objects(ctx, o, runs, n)
+           : how == DRAWN_NOT   ? put_figures(ctx, o, runs, n)
+                                : write_scene(ctx, &o->to, how, runs, n);
 }
 
 /* --- the page ----------------------------------------------------------------
@@ -410,14 +431,15 @@ static int measure_all(tb_ctx *ctx, flow_options *o, int argc, char **argv)
         }
     }
     if (s == TB_OK && o->svg)
-        s = write_svg(ctx, o, runs, n);
+        s = write_scene(ctx, &(drawing){.out = o->svg}, DRAWN_SVG, runs, n);
     if (s == TB_OK && o->report)
         s = write_report(ctx, o, argc, argv, runs, n);
-    int code = s == TB_OK ? exit_code(o, runs, n) : 0;
-    code = s == TB_ERR_INPUT && !*tb_error(ctx) ? tb_status_exit(s) /* said */
-           : s != TB_OK                         ? die(ctx, s)
-           : o->json ? print_objects(ctx, runs, n, code)
-                     : print_figures(ctx, o, runs, n, code);
+    if (s == TB_OK)
+        s = put_result(ctx, o, runs, n);
+    int code = s == TB_ERR_INPUT && !*tb_error(ctx)
+                   ? tb_status_exit(s) /* said */
+               : s != TB_OK ? die(ctx, s)
+                            : finish(exit_code(o, runs, n));
     for (size_t i = 0; i < n; i++)
         tb_flow_free(ctx, runs[i]);
     free(runs);
@@ -427,7 +449,9 @@ static int measure_all(tb_ctx *ctx, flow_options *o, int argc, char **argv)
 int cmd_flow(tb_ctx *ctx, int argc, char **argv)
 {
     flow_options o = {.spec = {.settings = TB_SETTINGS_UNSET, .seed = 1},
-                      .mask = -1};
+                      .mask = -1,
+                      .format = UNSAID,
+                      .to = DRAWING_UNSET};
     tb_settings *s = &o.spec.settings;
     const opt opts[] = {
         {"depth", OPT_SIZES, &o.depths, "N,N,...",
@@ -470,10 +494,13 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv)
          "print every weight: its rule, measured standard deviation, gradient",
          0, 0},
         {"ascii", OPT_FLAG, &o.ascii, NULL, "plain ASCII drawing", 0, 0},
+        {"format", OPT_CHOICE, &o.format, NULL,
+         "what to write (default: by the end of --out, else text)", FORMATS, 0},
+        DRAWING_OPTS(o.to),
         {"svg", OPT_TEXT, &o.svg, "FILE", "write the figure there too", 0, 0},
         {"report", OPT_TEXT, &o.report, "FILE",
          "write a page with every plot there too", 0, 0},
-        {"json", OPT_FLAG, &o.json, NULL, "print one JSON object", 0, 0},
+        {"json", OPT_FLAG, &o.json, NULL, "the same as --format json", 0, 0},
         OPT_END,
     };
     char *command = command_line(argc, argv);
@@ -483,7 +510,12 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv)
         free(command);
         return end == OPT_DONE ? finish(0) : 2;
     }
-    int code = read_thresholds(&o);
+    o.format = o.json               ? AS_JSON
+               : o.format != UNSAID ? o.format
+                                    : format_of_file(FORMATS, o.to.out);
+    int code = drawing_settle("flow", &o.to, drawn_of(FORMATS, o.format));
+    if (code == 0)
+        code = read_thresholds(&o);
     if (code == 0)
         code = check_sizes(&o, argc, argv);
     s->uniform_attention = o.attention;

@@ -16,8 +16,7 @@ extern "C" {
 typedef enum tb_explain_format {
     TB_EXPLAIN_TEXT,
     TB_EXPLAIN_LATEX,
-    TB_EXPLAIN_MATHML,
-    TB_EXPLAIN_SVG
+    TB_EXPLAIN_MATHML
 } tb_explain_format;
 
 /** How far the symbolic Jacobian, evaluated in double on random numbers, is
@@ -68,8 +67,8 @@ tb_status tb_explain_text(tb_ctx *ctx, const tb_block *b,
                           const tb_settings *settings, tb_explain_format format,
                           bool expand, int columns, bool ascii, tb_out *out);
 
-/** tb_explain_scene - the diagram of one block over its Jacobian, which the
- * caller destroys (tb_scene_destroy). */
+/** tb_explain_scene - the diagrams of all kinds of blocks, each over its
+ * Jacobian; the caller destroys it (tb_scene_destroy). */
 tb_status tb_explain_scene(tb_ctx *ctx, const tb_block *b,
                            const tb_settings *settings, tb_scene **out);
 

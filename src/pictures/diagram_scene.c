@@ -254,7 +254,7 @@ static void repeat(layout *l, double top, double bottom)
 }
 
 /* Of a picture: longer formulas are broken, and end where nobody reads on. */
-enum { WIDEST = 760, FORMULA_COLUMNS = 640 };
+enum { WIDEST = 760, FORMULA_COLUMNS = 1000 };
 
 /* With its margins. */
 double tb_formula_width(const tb_diagram *d)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`picture` as files: the format by its name, sizes, sheets, themes, what is
-refused, a system without cairo."""
+"""`picture`, `explain` and `flow` as files: the format by its name, sizes,
+sheets, themes, what is refused, a system without cairo."""
 
 import ctypes.util
 import json
@@ -107,6 +107,41 @@ def picture_without_cairo(t):
         t.has(r.err, "cairo", "no-such-library", "libcairo2")
         t.ok(not os.path.exists(os.path.join(t.dir, name)))
     picture(t, "--out", "a.svg", env={"TB_CAIRO": "no-such-library"}, rc=0)
+
+
+FIGURES = (["explain", "revnet"], ["flow", "pre-ln", "--depth", "2",
+                                   "--width", "8", "--tokens", "4"])
+
+
+@test
+def figures_of_other_commands(t):
+    for words in FIGURES:
+        for form in ("text", "svg", "json"):
+            printed = t.run(*words, "--format", form, rc=0).out
+            t.eq(t.run(*words, "--out", "a." + form, rc=0).out, "")
+            t.eq(content(t, "a." + form).decode(), printed, words[0], form)
+        t.run(*words, "--out", "a.data", "--format", "svg", rc=0)
+        t.has(content(t, "a.data").decode(), "<svg")
+        t.run(*words, "--out", "b.svg", "--page", "a4", rc=0)
+        t.has(content(t, "b.svg").decode(), "mm")
+        for more in (["--scale", "2"], ["--out", "a.json", "--page", "a4"],
+                     ["--out", "a.pdf", "--size", "10x10"]):
+            t.has(t.run(*words, *more, rc=2).err, words[0] + ": --")
+        r = t.run(*words, "--out", "a.png",
+                  env={"TB_CAIRO": "no-such-library"}, rc=5)
+        t.has(r.err, "cairo", "no-such-library", "libcairo2")
+
+
+@test
+def figures_of_other_commands_drawn(t):
+    need_cairo()
+    for words in FIGURES:
+        t.run(*words, "--out", "a.png", rc=0)
+        w, h = png_size(content(t, "a.png"))
+        t.run(*words, "--out", "b.png", "--scale", "2", rc=0)
+        t.eq(png_size(content(t, "b.png")), (2 * w, 2 * h))
+        t.run(*words, "--out", "a.pdf", "--page", "a4", rc=0)
+        t.has(content(t, "a.pdf")[:5].decode(), "%PDF-")
 
 
 @test

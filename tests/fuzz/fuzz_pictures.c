@@ -56,11 +56,14 @@ static void explain(tb_ctx *ctx, const tb_block *b, const tb_settings *s)
 {
     tb_out *out;
     tb_json *j;
+    tb_scene *scene;
     if (tb_out_create(ctx, &out) != TB_OK)
         return;
     (void)tb_explain_text(ctx, b, s, TB_EXPLAIN_TEXT, true, 72, false, out);
     tb_out_reset(out);
-    (void)tb_explain_text(ctx, b, s, TB_EXPLAIN_SVG, false, 72, false, out);
+    if (tb_explain_scene(ctx, b, s, &scene) == TB_OK)
+        (void)tb_scene_svg(scene, NULL, out);
+    tb_scene_destroy(scene);
     tb_out_reset(out);
     if (tb_explain_text(ctx, b, s, TB_EXPLAIN_MATHML, true, 72, false, out) ==
         TB_OK)
