@@ -231,11 +231,11 @@ class Sections:
     def link(self, card):
         if card["shot"] not in self.program.shots:
             return ""
-        place, go = card["shot"], ""
-        if card["settings"]:
-            settings = escape(card["settings"])
-            go = f' data-go="{place}~{place}:{settings}"'
-        return f' <a href="#{place}"{go}>See it</a>'
+        place, settings = card["shot"], escape(card["settings"])
+        name = {"S": f"step {place[1:]}", "F": f"§{place[1:]}"}.get(
+            place[0], "next door")
+        return (f' <a href="#{place}" data-go="{place}~{place}:{settings}">'
+                f'Prove it: {name}</a>')
 
     def cards(self, _):
         rows = "".join(
@@ -248,7 +248,7 @@ class Sections:
 
     def checklist(self, _):
         rows = "".join(
-            f'<li data-check="{c["id"]}" data-shot="{c["shot"]}">'
+            f'<li data-check="{c["id"]}">'
             f'<label><input type="checkbox" hidden> {letters(c["question"])}'
             f'</label><details><summary>Answer</summary>'
             f'<p>{letters(c["answer"])}</p><p class="proof">{proof(c)}'

@@ -142,7 +142,7 @@ class Browser:
           if (!place) return false;
           const send = (e, type) => e.dispatchEvent(new Event(type, { bubbles: true }));
           const box = place.querySelector("input[type=checkbox]");
-          if (box) {
+          if (box && place.matches(".switch")) {
             if (box.checked !== (text === "1")) box.click();
             return true;
           }

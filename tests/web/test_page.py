@@ -477,6 +477,143 @@ def the_learning_arrow_walks(t):
     t.eq(len({s[0] for s in stills[:5]}), 5)
 
 
+# --- say it back, cards, checklist, map ----------------------------------------
+
+def keys(*which):
+    from selenium.webdriver.common.action_chains import ActionChains
+    ActionChains(page.driver).send_keys(*which).perform()
+
+
+def text_of(selector):
+    return page.run("return document.querySelector(arguments[0])?.textContent ?? ''",
+                    selector).strip()
+
+
+def forget():
+    """As a reader who comes for the first time."""
+    page.open()
+    page.run("localStorage.clear()")
+    page.open()
+
+
+@test
+def retelling_is_marked(t):
+    from selenium.webdriver import Keys
+    told = t.run("picture", "RETELL", "--json", rc=0).json()["panels"][0]
+    page.open()
+    t.eq(page.run("return document.querySelectorAll('.retell input').length"), 3)
+    t.eq(page.run("return [...document.querySelectorAll('#RETELL .thumbs a')]"
+                  ".map(a => a.hash + (a.querySelector('use').getBBox().width > 100))"),
+         ["#S2true", "#S5true", "#S6true"])
+    page.run("document.querySelector('.retell input').focus()")
+    keys(told["blanks"][0]["answers"][-1], Keys.TAB, "nonsense", Keys.TAB,
+         told["blanks"][2]["answers"][0].upper(), Keys.TAB, Keys.ENTER)
+    t.has(text_of(".retell .mark"), "2 of 3")
+    text = page.run("return document.querySelector('.retell').textContent")
+    t.has(text, "you wrote: nonsense", told["blanks"][1]["answers"][0])
+
+
+@test
+def cards_by_keyboard(t):
+    from selenium.webdriver import Keys
+    cards = [c for c in t.run("recall", "--json", rc=0).json()["cards"]
+             if c["deck"] == "recall"]
+    t.eq(len(cards), 6)
+    forget()
+    page.run("document.querySelector('.deck .ask').focus()")
+    for i, card in enumerate(cards):
+        t.has(text_of(".ask .left"), "%d of 6" % (6 - i))
+        t.eq(text_of(".ask .answer"), "", "shown before it is asked for")
+        keys(Keys.SPACE if i % 2 else Keys.ENTER)
+        t.has(text_of(".ask .answer").replace("\xa0", " "), card["answer"][:12], "Prove it")
+        keys("3")
+    t.has(text_of(".ask .left"), "Done.")
+    page.open()
+    t.has(text_of(".ask .left"), "Done.")
+    page.run("document.querySelector('[data-do=all]').click()")
+    t.has(text_of(".ask .left"), "24 of 24")
+    page.run("localStorage.clear()")
+
+
+@test
+def each_card_is_proved(t):
+    """Its link opens the figure in the state that shows it, whatever was there."""
+    page.open()
+    page.put("S5", "N", "7")
+    page.settle("S5")
+    for card in t.run("recall", "--json", rc=0).json()["cards"]:
+        page.run("document.querySelector(`[data-card='${arguments[0]}'] .proof a`).click()",
+                 card["id"])
+        t.eq(page.run("return document.activeElement.id"), card["shot"], card["id"])
+        seen = page.settle(card["shot"])
+        t.eq(seen["error"], "", card["id"])
+        if card["settings"].endswith("eps=0"):  # drawn, and refused: exit 3
+            t.has(seen["says"], "exit code 3")
+        else:
+            agree(t, card["shot"], seen, card["settings"])
+
+
+@test
+def cards_are_saved_as_the_program_does(t):
+    page.open()
+    for how in ("anki", "obsidian"):
+        ours = page.run("return document.getElementById(arguments[0]).textContent", how)
+        t.eq(ours, t.run("recall", "--export", how, rc=0).out, how)
+
+
+@test
+def the_checklist_asks(t):
+    forget()
+    items = page.run("return document.querySelectorAll('#CHECK [data-check]').length")
+    t.eq(items, 8)
+
+    def ask(n):
+        return page.run("""
+          const item = document.querySelectorAll("#CHECK [data-check]")[arguments[0] - 1];
+          item.querySelector(".test > button").click();
+          return item.querySelector("form").dataset.question;""", n)
+
+    def answer(n, values):
+        return page.run("""
+          const [n, values] = arguments;
+          const item = document.querySelectorAll("#CHECK [data-check]")[n - 1];
+          [...item.querySelectorAll("[name=guess]")].forEach((f, i) => { f.value = values[i]; });
+          item.querySelector("form button").click();
+          return [item.querySelector("[role=status]").textContent,
+            item.querySelector("input[type=checkbox]").checked];""", n, values)
+
+    for n in range(1, 9):
+        numbers = {x["id"]: x["value"] for x in cli(t, "CHECK", ask(n) + ",reveal=1")["numbers"]}
+        truth = [numbers["test.answer.%d" % (i + 1)] for i in range(int(numbers["test.numbers"]))]
+        t.eq(answer(n, [v + 1 for v in truth])[1], False, n)
+        t.eq(answer(n, truth), ["Right.", True], n)
+    page.open()
+    t.eq(page.run("return document.querySelectorAll('#CHECK [data-check] > label :checked')"
+                  ".length"), 8, "ticks outlive the page")
+    ask(4)
+    for left in (2, 1, 0):
+        said = answer(4, [-1, -1])[0]
+        t.has(said, "%d more" % left if left else "step")
+    t.eq(page.run("return document.activeElement.id"), "F4")
+    page.run("localStorage.clear()")
+
+
+@test
+def the_map_is_ticked(t):
+    forget()
+    page.settle("F-MAP")
+    page.run("document.querySelector('#F2 .done input').click()")
+    seen = page.settle("F-MAP")
+    t.eq(settings_of(seen["command"]), "done=[2]")
+    page.run("document.querySelectorAll('[data-input=done] .done input')[0].click()")
+    seen = page.settle("F-MAP")
+    t.eq(settings_of(seen["command"]), "done=[1,2]")
+    agree(t, "F-MAP", seen, "done=[1,2]")
+    page.open()
+    t.eq(page.run("return document.querySelector('#F1 .done input').checked"), True)
+    page.run("localStorage.clear()")
+
+
 def accessible(theme):
     def run(t):
         source = axe_source()

@@ -53,7 +53,7 @@ function setTheme(theme) {
   else document.documentElement.dataset.theme = page.theme;
 }
 
-export function readAddress() {
+function readAddress() {
   const state = readHash(location.hash);
   setTheme(state.theme);
   page.at = state.at;
@@ -76,7 +76,7 @@ function followLink(event) {
   goTo(state.at);
 }
 
-export function goTo(id) {
+function goTo(id) {
   const place = $(id);
   if (!place) return;
   place.scrollIntoView();
@@ -120,7 +120,7 @@ function startParts(rows) {
   document.querySelectorAll("[data-morph]").forEach((b) =>
     startMorph(b, rows));
   startCards($("RECALL"));
-  startChecklist($("CHECK"), page.engine, goTo);
+  startChecklist($("CHECK"), page.engine);
   startMap(page.figures.get("F-MAP"),
     [1, 2, 3, 4, 5, 6].map((n) => $(`F${n}`)));
   startBeads(page.figures.get("F6"), page.engine);

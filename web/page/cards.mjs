@@ -31,8 +31,14 @@ class Deck {
     this.box = box;
     this.cards = cards;
     this.progress = recallOf("cards");
-    this.queue = cards.filter((c) => this.#due(c));
     this.#layout();
+    this.#round("recall", (c) => this.#due(c));
+  }
+
+  // the cards of one deck, or all
+  #round(deck, wanted = () => true) {
+    this.round = this.cards.filter((c) => !deck || c.deck === deck);
+    this.queue = this.round.filter(wanted);
     this.#ask();
   }
 
@@ -49,8 +55,10 @@ class Deck {
       <div class="answer" aria-live="polite"></div>
       <p class="buttons"><button type="button" data-do="answer">Show the
       answer</button>${grades.join("")}</p></div>
-      <p class="buttons"><button type="button" data-do="round">All cards
-      again</button><button type="button" data-do="anki">Save as TSV (Anki)
+      <p class="buttons"><button type="button" data-do="six">The ${
+      this.cards.filter((c) => c.deck === "recall").length} of the steps
+      </button><button type="button" data-do="all">All ${this.cards.length}
+      </button><button type="button" data-do="anki">Save as TSV (Anki)
       </button><button type="button" data-do="obsidian">Save as Markdown (Obsidian)
       </button></p>`;
     this.box.addEventListener("click", (e) => this.#press(e.target));
@@ -64,8 +72,8 @@ class Deck {
     const card = this.queue[0];
     this.open = false;
     this.#part(".left").textContent = card
-      ? `${this.queue.length} of ${this.cards.length} cards left`
-      : `No card is due before ${this.#nextDay()}.`;
+      ? `${this.queue.length} of ${this.round.length} cards left`
+      : `Done. No card of this round is due before ${this.#nextDay()}.`;
     this.#part(".question").innerHTML = card?.question ?? "";
     this.#part(".answer").innerHTML = "";
     this.#buttons();
@@ -79,7 +87,7 @@ class Deck {
   }
 
   #nextDay() {
-    return day(Math.min(...this.cards.map((c) => this.progress[c.id].due)));
+    return day(Math.min(...this.round.map((c) => this.progress[c.id].due)));
   }
 
   #show() {
@@ -104,10 +112,9 @@ class Deck {
     const { do: what, grade } = target.dataset;
     if (grade !== undefined) this.#grade(Number(grade));
     else if (what === "answer") this.#show();
-    else if (what === "round") {
-      this.queue = [...this.cards];
-      this.#ask();
-    } else if (FILES[what]) return saveAs(FILES[what], what);
+    else if (what === "six") this.#round("recall");
+    else if (what === "all") this.#round();
+    else if (FILES[what]) return saveAs(FILES[what], what);
     else return;
     this.box.firstElementChild.focus();
   }
@@ -125,6 +132,7 @@ export function startCards(section) {
   const box = section.querySelector(".deck");
   const cards = [...section.querySelectorAll(".card")].map((li) => ({
     id: li.dataset.card,
+    deck: li.dataset.deck,
     question: li.querySelector("summary").innerHTML,
     answer: li.querySelector(".back").outerHTML +
       li.querySelector(".proof").outerHTML,

@@ -1,136 +1,74 @@
 // SPDX-License-Identifier: MIT
-// The checklist's tests. A question is drawn, the engine says what is right,
-// and after three wrong tries the page shows the step.
+// The checklist's tests. The engine draws a question for each item and judges
+// the answer; after three wrong tries the page shows the step.
 import { keep, recallOf } from "./store.mjs";
+import { escaped } from "./text.mjs";
 
 const TRIES = 3;
-const pick = (n) => Math.floor(Math.random() * n);
-const oneOf = (list) => list[pick(list.length)];
-const vector = (n, from = 0, to = 9) =>
-  Array.from({ length: n }, () => from + pick(to - from + 1));
+const SEEDS = 1e6;
 
-function asked(engine, expression, set) {
-  const { status, text } = engine.eval(expression, { set });
-  return status === 0 ? JSON.parse(text).y.data ?? JSON.parse(text).y : null;
+function told(engine, settings) {
+  const { status, text } = engine.shot("CHECK", settings, "json");
+  if (status !== 0) throw new Error(text);
+  const data = JSON.parse(text);
+  return { ...data, numbers: Object.fromEntries(data.numbers.map((n) =>
+    [n.id, n.value])) };
 }
 
-const choices = (all) => all.map(([value, label]) =>
-  `<label><input type="radio" name="test" value="${value}"> ${label}</label>`);
-const field = (name, label) =>
-  `<label>${label} <input type="number" step="any" name="${name}"></label>`;
-const list = (v) => `(${v.join(", ")})`;
+// --- the question: the panels before the list itself --------------------------
 
-// --- the questions: {html, right(form)} --------------------------------------
+const cells = (tag, row) => row.map((c) => `<${tag}>${escaped(c)}</${tag}>`)
+  .join("");
 
-// whole numbers: four deviations that add up to 0
-function meanVariance(engine) {
-  const mean = 2 + pick(7), a = 1 + pick(3), b = pick(3);
-  const x = [mean - a, mean + a, mean - b, mean + b];
-  const [mu, variance] = asked(engine,
-    "c = x - mix(mean(x), u); concat(mean(x), mean(c*c))",
-    { x, u: x.map(() => 1) });
-  return {
-    html: `<p>x = ${list(x)}</p>${field("mu", "μ")} ${field("v", "σ²")}`,
-    right: (form) => Number(form.get("mu")) === mu &&
-      form.get("mu") !== "" && Number(form.get("v")) === variance,
-  };
-}
+// x_j as a letter with its index
+const letters = (text) => escaped(text).replace(/\b([a-z])_([a-z0-9]+)/g,
+  "$1<sub>$2</sub>");
 
-const placements = [
-  ["post", "x = norm(x + F(x))"],
-  ["post", "x = norm(x + attn(x)); x = norm(x + ffn(x))"],
-  ["pre", "x = x + F(norm(x))"],
-  ["pre", "x = x + attn(norm(x)); x = x + ffn(norm(x))"],
-  ["none", "x = x + F(x)"],
-];
+const asHtml = {
+  words: ({ words }) => `<p>${letters(words.join(" "))}</p>`,
+  table: ({ title, columns, rows }) => `<table><caption>${escaped(title)}
+    </caption><thead><tr>${cells("th", columns)}</tr></thead><tbody>${
+    rows.map((r) => `<tr>${cells("td", r)}</tr>`).join("")}</tbody></table>`,
+};
 
-// the diagram alone, out of the workbench's figure
-function diagram(engine, block) {
-  const { text } = engine.shot("workbench",
-    `depth=1,width=8,heads=1,tokens=2&block=${block}`, "svg");
+// one panel of the shot, as a drawing of its own
+function drawing(engine, settings, k, title) {
+  const { text } = engine.shot("CHECK", settings, "svg");
   const svg = new DOMParser().parseFromString(text, "image/svg+xml")
     .documentElement;
-  const panel = svg.querySelector("#workbench-p0");
+  const panel = svg.querySelector(`#CHECK-p${k}`);
   for (const e of [panel, ...panel.querySelectorAll("[id]")])
     e.removeAttribute("id");
   panel.querySelectorAll("title").forEach((e) => e.remove());
   svg.replaceChildren(panel);
   for (const name of ["aria-labelledby", "height", "width"])
     svg.removeAttribute(name);
-  svg.setAttribute("viewBox", "0 40 620 250");
-  svg.setAttribute("aria-label", "a block without its name");
-  return svg.outerHTML;
+  svg.setAttribute("aria-label", title);
+  return `<div class="scroll" tabindex="0" role="region"
+    aria-label="the drawing">${svg.outerHTML}</div>`;
 }
 
-function placement(engine) {
-  const [right, block] = oneOf(placements);
-  return {
-    html: diagram(engine, block) + choices([["post", "Post-LN"],
-      ["pre", "Pre-LN"], ["none", "neither"]]).join(""),
-    right: (form) => form.get("test") === right,
-  };
+const question = (engine, settings, panels) => panels.slice(0, -1).map((p, k) =>
+  asHtml[p.kind]?.(p) ?? drawing(engine, settings, k, p.title)).join("");
+
+// "Answer with guess=[mean,variance]." -> what each number is
+function wanted(sentence, n) {
+  const what = sentence.replace(/^.*?=|[[\].]/g, "");
+  if (n === 1) return [what];
+  const comma = what.lastIndexOf(",");
+  return [what.slice(0, comma), what.slice(comma + 1)];
 }
 
-function subscripts(engine) {
-  const floors = [vector(4), vector(4), vector(4)];
-  const i = pick(3), j = pick(4);
-  const [dial] = asked(engine, "dot(x, e)",
-    { x: floors[i], e: [0, 1, 2, 3].map((k) => Number(k === j)) });
-  return {
-    html: `<p>Floor 1: ${list(floors[0])}, floor 2: ${list(floors[1])}, ` +
-      `floor 3: ${list(floors[2])}.</p>` +
-      field("n", `How many numbers is <var>x</var><sub>i</sub>, i = ${i + 1}?`)
-      + field("dial", `What is its <var>x</var><sub>j</sub>, j = ${j + 1}?`),
-    right: (form) => Number(form.get("n")) === 4 &&
-      form.get("dial") !== "" && Number(form.get("dial")) === dial,
-  };
-}
-
-function flat(engine) {
-  const level = 1 + pick(8);
-  const all = [vector(3, 0, 4).concat(9), [-level, level, -level, level],
-    [0, 0, 0, level], [level, level, level, level]]
-    .sort(() => Math.random() - 0.5);
-  const refused = (x) => engine.eval("layernorm(x, eps=0)", { set: { x } })
-    .status !== 0;
-  return {
-    html: "<p>Which of these is refused where ε = 0?</p>" +
-      choices(all.map((x, k) => [k, list(x)])).join(""),
-    right: (form) => form.get("test") !== null &&
-      refused(all[Number(form.get("test"))]),
-  };
-}
-
-function sameLength(engine) {
-  const all = [["w = linear(4, 4)", "4 numbers"], ["w = linear(4, 5)",
-    "5 numbers"], ["w = linear(4, 3)", "3 numbers"]]
-    .sort(() => Math.random() - 0.5);
-  const fits = (box) => engine.eval(`${box}; x + w(x)`,
-    { set: { x: vector(4) } }).status === 0;
-  return {
-    html: "<p>x has 4 numbers. Which box may be added to it, one that " +
-      "returns</p>" + choices(all.map(([, t], k) => [k, t])).join(""),
-    right: (form) => form.get("test") !== null &&
-      fits(all[Number(form.get("test"))][0]),
-  };
-}
-
-const questions = {
-  "check-mean-variance": meanVariance,
-  "check-placement": placement,
-  "check-subscripts": subscripts,
-  "check-flat": flat,
-  "check-same-length": sameLength,
-};
+const field = (label) => `<label>${escaped(label.trim())}: <input type="number"
+  step="any" name="guess" required></label>`;
 
 // --- one item ----------------------------------------------------------------
 
 class Test {
-  constructor(item, draw, engine, goTo) {
+  constructor(item, k, engine) {
     this.item = item;
-    this.draw = draw;
+    this.k = k;
     this.engine = engine;
-    this.goTo = goTo;
     this.wrong = 0;
     const box = item.querySelector(".test");
     box.hidden = false;
@@ -140,36 +78,43 @@ class Test {
   }
 
   ask() {
-    this.question = this.draw(this.engine);
-    this.form.innerHTML = `${this.question.html}
+    this.settings = `test=${this.k},seed=${1 + Math.floor(Math.random() *
+      SEEDS)}`;
+    const { numbers, sentences, panels } = told(this.engine, this.settings);
+    this.form.innerHTML = `${question(this.engine, this.settings, panels)}${
+      wanted(sentences[0], numbers["test.numbers"]).map(field).join("")}
       <p class="buttons"><button>Answer</button></p><p role="status"></p>`;
+    this.form.dataset.question = this.settings;
     this.form.hidden = false;
+    for (const svg of this.form.querySelectorAll("svg")) {
+      const { y, width, height } = svg.firstElementChild.getBBox();
+      svg.setAttribute("viewBox", `0 ${y - 4} ${width + 28} ${height + 8}`);
+      svg.style = `--w:${width + 28}`;
+    }
     this.form.querySelector("input").focus();
   }
 
   #answer(event) {
     event.preventDefault();
+    const guess = new FormData(this.form).getAll("guess");
+    const { numbers } = told(this.engine, `${this.settings},guess=[${guess}]`);
     const say = this.form.querySelector("[role=status]");
-    if (this.question.right(new FormData(this.form))) {
-      this.wrong = 0;
-      say.textContent = "Right.";
-      const tick = this.item.querySelector("input[type=checkbox]");
-      if (!tick.checked) tick.click();
-      return;
-    }
-    this.wrong++;
-    say.textContent = this.wrong < TRIES
-      ? `Not yet; ${TRIES - this.wrong} more before the step is shown.`
-      : "Here is the step.";
-    if (this.wrong < TRIES) return;
+    this.wrong = numbers["test.right"] ? 0 : this.wrong + 1;
+    const left = TRIES - this.wrong;
+    say.textContent = this.wrong === 0 ? "Right."
+      : left > 0 ? `Not yet; ${left} more before the step is shown.`
+        : "The step shows it.";
+    const tick = this.item.querySelector("input[type=checkbox]");
+    if (this.wrong === 0 && !tick.checked) tick.click();
+    if (left > 0) return;
     this.wrong = 0;
-    this.goTo(this.item.dataset.shot);
+    this.item.querySelector(".proof a").click();
   }
 }
 
-export function startChecklist(section, engine, goTo) {
+export function startChecklist(section, engine) {
   const ticks = recallOf("ticks");
-  for (const item of section.querySelectorAll("[data-check]")) {
+  section.querySelectorAll("[data-check]").forEach((item, i) => {
     const id = item.dataset.check, box = item.querySelector("input");
     box.hidden = false;
     box.checked = Boolean(ticks[id]);
@@ -177,6 +122,6 @@ export function startChecklist(section, engine, goTo) {
       ticks[id] = box.checked;
       keep();
     });
-    if (questions[id]) new Test(item, questions[id], engine, goTo);
-  }
+    new Test(item, i + 1, engine);
+  });
 }
