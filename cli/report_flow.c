@@ -61,8 +61,20 @@ static tb_chart by_depth(pool *p, const stack_view *v, const char *title)
 
 /* --- plots 1 to 4 --------------------------------------------------------- */
 
+/* As the tower and the verdict TOLL have it. */
+static bool lane_fades(const stack_view *v)
+{
+    for (size_t i = 0; i < v->n; i++)
+        if (v->rows[i].lane < 0.1)
+            return true;
+    return false;
+}
+
 static void gradient(report_sink *s, pool *p, const stack_view *v)
 {
+    bool fades = lane_fades(v);
+    /* at the top nothing has branched off yet: 0, and no finding */
+    size_t branched = v->n - (v->n > 1 && v->rows[v->n - 1].branch == 0);
     const tb_series lines[] = {{.label = "total",
                                 .x = v->k,
                                 .y = COLUMN(p, v, total),
@@ -76,16 +88,17 @@ static void gradient(report_sink *s, pool *p, const stack_view *v)
                                 .x = v->k,
                                 .y = COLUMN(p, v, lane),
                                 .n = v->n,
-                                .tone = TB_TONE_LANE,
+                                .tone = fades ? TB_TONE_BAD : TB_TONE_LANE,
+                                .dash = fades ? TB_DASHED : TB_SOLID,
                                 .marker = TB_MARK_SQUARE,
                                 .line = 4,
                                 .role = "grad-hw"},
                                {.label = "branch (total - lane)",
                                 .x = v->k,
                                 .y = COLUMN(p, v, branch),
-                                .n = v->n,
+                                .n = branched,
                                 .tone = TB_TONE_BOX,
-                                .dash = TB_DASHED,
+                                .dash = TB_DOTTED,
                                 .marker = TB_MARK_DIAMOND,
                                 .role = "grad-br"}};
     tb_chart c = by_depth(p, v, "Gradient by depth");
@@ -185,7 +198,7 @@ static void stream(report_sink *s, pool *p, const stack_view *v)
         all[i].n = v->n;
     }
     tb_chart c = by_depth(p, v, "The residual stream");
-    c.y_label = "log scale";
+    c.y_label = "size, log scale";
     c.series = all;
     c.count = LINES;
     c.log_y = true;

@@ -232,6 +232,16 @@ static void diagonal(tb_scene *s, const tb_heat_view *v, tb_box g, cells c)
                       c.h - 2 * inset, &st);
 }
 
+/* Columns from one name to the next, so that none touches its neighbour. */
+static size_t name_step(const tb_heat_view *v, double cell)
+{
+    double w = 0;
+    for (size_t k = 0; k < v->columns; k++)
+        w = tb_max2(w, tb_text_width(tb_heat_column_name(v, k), 12, false));
+    size_t step = (size_t)tb_ceil((w + 4) / cell);
+    return step > 1 ? step : 1;
+}
+
 static void names(tb_scene *s, const tb_heat_view *v, tb_box g, cells c)
 {
     tb_style st = {.fill = TB_TONE_MUTED, .size = 12, .anchor = TB_END};
@@ -239,7 +249,8 @@ static void names(tb_scene *s, const tb_heat_view *v, tb_box g, cells c)
         tb_plot_label(s, g.x - 8, g.y + ((double)r + 0.5) * c.h + 4,
                       tb_heat_row_name(v, r), &st);
     st.anchor = TB_MIDDLE;
-    for (size_t k = 0; names_columns(v) && k < v->columns; k++)
+    size_t step = names_columns(v) ? name_step(v, c.w) : 1;
+    for (size_t k = 0; names_columns(v) && k < v->columns; k += step)
         tb_plot_label(s, g.x + ((double)k + 0.5) * c.w, g.y + g.h + 16,
                       tb_heat_column_name(v, k), &st);
     double under = g.y + g.h + (names_columns(v) ? 34 : 16);

@@ -198,8 +198,11 @@ void tb_report_figure(tb_report *r, const tb_scene *scene, const char *caption,
     tb_buf *b = body(r);
     char prefix[32];
     tb_format(prefix, sizeof prefix, "fig%zu", ++r->figures);
-    tb_buf_puts(b, "<figure>\n<div class=\"scroll\" tabindex=\"0\" "
-                   "role=\"group\" aria-label=\"figure: ");
+    bool tall = tb_scene_height(scene) > 0.65 * tb_scene_width(scene);
+    tb_buf_printf(b,
+                  "<figure>\n<div class=\"scroll%s\" tabindex=\"0\" "
+                  "role=\"group\" aria-label=\"figure: ",
+                  tall ? " tall" : "");
     tb_xml_text(b, scene->title);
     tb_buf_puts(b, "\" style=\"--w:");
     tb_px(b, 1.25 * tb_scene_width(scene)); /* no larger than that */

@@ -37,7 +37,7 @@ const char tb_report_style[] =
     "figure{margin:1.4rem 0}\n"
     "figcaption{margin:.4rem 0;max-width:46rem}\n"
     ".tb-figure{display:block;width:100%;max-width:var(--w);"
-    "min-width:min(36rem,var(--w));height:auto}\n"
+    "min-width:min(44rem,var(--w));height:auto}\n"
     "details{margin:.5rem 0}\n"
     "summary{cursor:pointer;min-height:24px;padding:.2rem 0;color:var(--in)}\n"
     "table{border-collapse:collapse;font-size:.9rem;"
@@ -77,24 +77,29 @@ const char tb_report_style[] =
     "@media (max-width:40rem){body{padding:.8rem}th,td{padding:.25rem .45rem}"
     "h1{font-size:1.35rem}}\n"
     "@media print{body{max-width:none;padding:0;font-size:10pt}"
-    "figure,tr,.verdicts li{break-inside:avoid}h2,h3{break-after:avoid}"
-    ".tb-figure{min-width:0;max-height:10.5cm}thead{display:table-header-group}"
-    ".scroll,.numbers{overflow:visible;"
-    "max-height:none}.numbers table{font-size:6.5pt}.numbers th,.numbers td"
-    "{padding:.12rem .2rem}figure "
+    "figure,tr,thead,.verdicts li{break-inside:avoid}h2,h3{break-after:avoid}"
+    ".tb-figure{min-width:0;max-height:10.5cm}.tall .tb-figure{max-height:"
+    "22cm}thead{display:table-header-group}"
+    ".scroll,.numbers{overflow:visible;max-height:none}"
+    "tbody th:not(.w){white-space:nowrap}"
+    ".numbers table{font-size:8pt}.numbers th,.numbers td"
+    "{padding:.12rem .3rem}.wide table{font-size:6.2pt}.wide th,.wide td"
+    "{padding:.12rem .18rem}figure "
     "summary,.copy,nav{display:none}th.w,td.w{min-width:0}"
-    "thead th,tbody th{position:static}th button{font-weight:600}}\n";
+    "thead th,tbody th{position:static}"
+    "th button{display:none}th[data-head]::after{content:attr(data-head)}}\n";
 
 /* Heads become buttons; a click sorts, a second one turns the order round.
  * Numbers sort as numbers, what is not one goes last. Every table of numbers
  * gets a button that copies it; pages from disk have no clipboard of their own,
- * so a text field stands in. Paper gets everything that is folded away. */
+ * so a text field stands in. Paper gets everything that is folded away, and
+ * heads as text: a browser leaves buttons out where it repeats a head. */
 const char tb_report_script[] =
     "'use strict';\n"
     "document.querySelectorAll('thead th').forEach(function (th) {\n"
     "  var button = document.createElement('button');\n"
     "  button.type = 'button';\n"
-    "  button.textContent = th.textContent;\n"
+    "  button.textContent = th.dataset.head = th.textContent;\n"
     "  th.textContent = '';\n"
     "  th.appendChild(button);\n"
     "  button.addEventListener('click', function () {\n"
@@ -160,10 +165,11 @@ const char tb_report_script[] =
     "  var id = decodeURIComponent(location.hash.slice(1));\n"
     "  var row = id && document.getElementById(id);\n"
     "  var fold = row && row.closest('.fold');\n"
-    "  if (fold && !fold.open) {\n"
+    "  if (fold)\n"
     "    fold.open = true;\n"
-    "    row.scrollIntoView();\n"
-    "  }\n"
+    "  if (row)\n"
+    "    row.scrollIntoView({block: row.closest('tr') ? 'center' : 'start'});"
+    "\n"
     "};\n"
     "window.addEventListener('hashchange', unfold);\n"
     "unfold();\n";

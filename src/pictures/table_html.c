@@ -3,6 +3,8 @@
  * makes their heads sort. */
 #include "pictures/scene.h"
 
+enum { WIDE = 10 }; /* columns that paper has room for at full size */
+
 /* Most cells are numbers and need no class. l: text; w: text that may break,
  * but not after every word. */
 static const char *class_of(const tb_column *c)
@@ -62,9 +64,10 @@ tb_status tb_table_html(tb_ctx *ctx, const tb_table *table, tb_out *out)
     tb_buf *b = &out->buf;
     if (table->n_columns == 0)
         return TB_FAIL(ctx, TB_ERR_ARG, "table: 0 columns, wanted 1 or more");
-    tb_buf_puts(b, "<div class=\"scroll numbers\" tabindex=\"0\" "
-                   "role=\"group\" "
-                   "aria-label=\"");
+    tb_buf_printf(b,
+                  "<div class=\"scroll numbers%s\" tabindex=\"0\" "
+                  "role=\"group\" aria-label=\"",
+                  table->n_columns > WIDE ? " wide" : "");
     tb_xml_text(b, table->caption ? table->caption : "table");
     tb_buf_puts(b, "\"><table>\n");
     if (table->caption) {

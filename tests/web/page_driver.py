@@ -20,9 +20,9 @@ PAGE = os.path.join(ROOT, "build", "web", "tollbooth.html")
 SHOTS = os.path.join(ROOT, "build", "check", "page")  # screenshots land here
 
 
-def missing():
-    """What stands in the way of a browser, or None."""
-    if not os.path.isfile(PAGE):
+def missing(page=PAGE):
+    """What stands in the way of a browser with this page, or None."""
+    if page and not os.path.isfile(page):
         return "no build/web/tollbooth.html here (make web)"
     for program in ("chromium", "chromedriver"):
         if not shutil.which(program):
@@ -81,6 +81,10 @@ class Browser:
             self.wait("""const done = arguments[0];
               (function look() { document.documentElement.dataset.ready
                 ? done(1) : setTimeout(look, 20); })();""")
+
+    def load(self, path):
+        self.driver.get("about:blank")
+        self.driver.get("file://" + path)
 
     def size(self, width, height=900):
         self.cdp("Emulation.setDeviceMetricsOverride", width=width,
