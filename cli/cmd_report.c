@@ -155,6 +155,18 @@ static tb_status add_folder(work *w, const char *dir)
 /* --- what a page shows -----------------------------------------------------
  */
 
+/* As it was given; a path is nothing to compare, so then its number. */
+static const char *name_of(work *w, const run_item *r)
+{
+    size_t number = 1;
+    const char *before = NULL;
+    for (const run_item *x = w->list.items; x->run != r->run; x++) {
+        number += x->run != before;
+        before = x->run;
+    }
+    return w->o->diffable ? pool_text(w->p, "run %zu", number) : r->run;
+}
+
 static report_flow *flows_of(work *w, size_t *n)
 {
     report_flow *out = pool_get(w->p, w->list.n, sizeof *out);
@@ -163,7 +175,7 @@ static report_flow *flows_of(work *w, size_t *n)
         const run_item *r = &w->list.items[i];
         if (r->flow)
             out[(*n)++] = (report_flow){
-                r->owned ? pool_text(w->p, "%s (%s)", r->label, r->run)
+                r->owned ? pool_text(w->p, "%s (%s)", r->label, name_of(w, r))
                          : report_flow_label(w->p, r->flow),
                 r->flow};
     }
@@ -187,10 +199,11 @@ static const tb_column run_columns[] = {
     {"lane k=0", TB_RIGHT, 0, false}, {"total k=0", TB_RIGHT, 0, false}};
 enum { RUN_COLUMNS = sizeof run_columns / sizeof run_columns[0] };
 
-static void run_row(pool *p, const run_item *r, const char **c)
+static void run_row(work *w, const run_item *r, const char **c)
 {
     const tb_flow *f = r->flow;
-    c[0] = r->run;
+    pool *p = w->p;
+    c[0] = name_of(w, r);
     c[1] = r->label;
     c[2] = r->status ? r->status : "";
     c[3] = r->trained ? pool_text(p, "%zu", r->steps) : "";
@@ -207,7 +220,7 @@ static tb_table *runs_table(work *w)
     if (!t || !cells)
         return NULL;
     for (size_t i = 0; i < w->list.n; i++)
-        run_row(w->p, &w->list.items[i], cells + i * RUN_COLUMNS);
+        run_row(w, &w->list.items[i], cells + i * RUN_COLUMNS);
     *t = (tb_table){.caption = "One line per run",
                     .columns = run_columns,
                     .n_columns = RUN_COLUMNS,
@@ -231,22 +244,49 @@ static bool is_worth_a_line(const char *name)
     return false;
 }
 
+/* Where norms stand, sublayer by sublayer; decided by the equation alone. */
+static const char *placement(const tb_flow *f)
+{
+    size_t lane = 0, branch = 0, sublayers = f->nrows - f->nstacks;
+    for (size_t i = 0; i < f->nrows; i++)
+        lane += f->rows[i].norms > 0;
+    for (size_t i = 0; i < f->nnorms; i++)
+        branch += f->norms[i].layer > 0 && !f->norms[i].lane;
+    if (lane == 0)
+        return branch ? "pre: norms inside branches alone, counted in the "
+                        "graph of the equation"
+                      : "no norm in a block, by the equation";
+    if (lane == sublayers)
+        return branch ? "post: a norm on the lane of every sublayer, and "
+                        "others inside branches, counted in the graph of the "
+                        "equation"
+                      : "post: a norm on the lane of every sublayer, counted "
+                        "in the graph of the equation";
+    return "mixed: a norm on the lane of some sublayers, counted in the graph "
+           "of the equation";
+}
+
 /* Of one run its settings and files; of several what the table says is enough,
  * and the rest is in the data. */
 static tb_report_setting *settings_of(work *w, size_t *n)
 {
     const run_item *r = &w->list.items[0];
     tb_report_setting *out =
-        pool_get(w->p, r->nsettings + RUN_FILES + 1, sizeof *out);
+        pool_get(w->p, r->nsettings + RUN_FILES + 4, sizeof *out);
     *n = 0;
     if (w->list.n != 1 || !out || w->o->diffable)
         return out;
     for (size_t i = 0; i < r->nsettings; i++)
         if (is_worth_a_line(r->settings[i].name))
             out[(*n)++] = r->settings[i];
+    if (r->flow)
+        out[(*n)++] = (tb_report_setting){"placement", placement(r->flow)};
     if (r->tokens)
         out[(*n)++] =
             (tb_report_setting){"gradient flow measured on tokens", r->tokens};
+    if (r->tokens)
+        out[(*n)++] = (tb_report_setting){"sent back from the top",
+                                          "the gradient of the mean loss"};
     for (size_t i = 0; i < r->nfiles; i++)
         out[(*n)++] = (tb_report_setting){
             pool_text(w->p, "SHA-256 of %s", r->files[i].name),
@@ -409,7 +449,7 @@ int cmd_report(tb_ctx *ctx, int argc, char **argv)
          0},
         {"ascii", OPT_FLAG, &o.ascii, NULL, "plain ASCII drawing", 0, 0},
         {"diffable", OPT_FLAG, &o.diffable, NULL,
-         "without command line, settings and hashes", 0, 0},
+         "without command line, settings, hashes and paths", 0, 0},
         {"json", OPT_FLAG, &o.json, NULL,
          "print one JSON object; no page without --out", 0, 0},
         OPT_END,

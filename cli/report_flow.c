@@ -250,10 +250,8 @@ static void shares(report_sink *s, pool *p, const stack_view *v)
 
 /* --- plot 5 --------------------------------------------------------------- */
 
-/* "layers.3.attn.q.weight" is kind "attn.q.weight" of floor 4; false outside
- * of blocks. */
-static bool kind_of(const tb_flow_weight *w, const char *role,
-                    const char **kind)
+bool report_weight_kind(const tb_flow_weight *w, const char *role,
+                        const char **kind)
 {
     const char *at = w->name;
     size_t n = role ? strlen(role) : 0;
@@ -292,7 +290,7 @@ static kinds all_kinds(pool *p, const stack_view *v)
     kinds k = {pool_get(p, f->nweights, sizeof *k.name), 0};
     const char *name;
     for (size_t i = 0; k.name && i < f->nweights; i++)
-        if (kind_of(&f->weights[i], v->stack->role, &name) &&
+        if (report_weight_kind(&f->weights[i], v->stack->role, &name) &&
             find_kind(&k, name) == k.n)
             k.name[k.n++] = name;
     return k;
@@ -340,7 +338,7 @@ static void parameters(report_sink *s, pool *p, const stack_view *v)
         floors[i] = pool_text(p, "%zu", i + 1);
     for (size_t i = 0; i < f->nweights; i++) {
         const tb_flow_weight *w = &f->weights[i];
-        if (!kind_of(w, v->stack->role, &name) || w->layer > depth)
+        if (!report_weight_kind(w, v->stack->role, &name) || w->layer > depth)
             continue;
         size_t at = find_kind(&k, name) * depth + w->layer - 1;
         value[at] = rms_of(w);
@@ -386,117 +384,6 @@ static void spectrum(report_sink *s, pool *p, const tb_flow *f)
                          "stem: RMS %s, largest %s, middle %s.",
                          pool_number(p, x->rms), pool_number(p, x->max),
                          pool_number(p, x->median)));
-}
-
-/* --- the table ------------------------------------------------------------ */
-
-/* Least, middle and largest s of the norms in a row's sublayer. */
-static bool scales_of(const tb_flow *f, const tb_flow_row *r, double out[3])
-{
-    bool any = false;
-    for (size_t i = 0; i < f->nnorms; i++) {
-        const tb_flow_norm *n = &f->norms[i];
-        if (n->k != r->k || n->layer == 0 || !n->has_s)
-            continue;
-        out[0] = !any || n->s_min < out[0] ? n->s_min : out[0];
-        out[1] = !any ? n->s_median : out[1];
-        out[2] = !any || n->s_max > out[2] ? n->s_max : out[2];
-        any = true;
-    }
-    return any;
-}
-
-/* Of the weights of this sublayer; of all of the block where its name says no
- * more. */
-static double weights_rms(const tb_flow *f, const tb_flow_row *r)
-{
-    double square = 0, n = 0;
-    size_t length = strlen(r->name);
-    for (size_t i = 0; i < f->nweights; i++) {
-        const tb_flow_weight *w = &f->weights[i];
-        const char *kind;
-        if (w->layer != r->layer || !kind_of(w, r->role, &kind))
-            continue;
-        bool one = strcmp(r->name, "attn") == 0 ||
-                   strcmp(r->name, "ffn") == 0 || strcmp(r->name, "cross") == 0;
-        if (one && (strncmp(kind, r->name, length) != 0 || kind[length] != '.'))
-            continue;
-        square += w->grad_norm * w->grad_norm;
-        n += (double)w->elements;
-    }
-    return n > 0 ? sqrt(square / n) : (double)NAN;
-}
-
-static const char *or_blank(pool *p, bool there, double v)
-{
-    return there && !isnan(v) ? pool_number(p, v) : "";
-}
-
-static const tb_column table_columns[] = {{"k", TB_RIGHT, 0, false},
-                                          {"block", TB_RIGHT, 2, false},
-                                          {"sublayer", TB_LEFT, 0, false},
-                                          {"s min", TB_RIGHT, 8, false},
-                                          {"s middle", TB_RIGHT, 4, false},
-                                          {"s max", TB_RIGHT, 8, false},
-                                          {"toll", TB_RIGHT, 1, false},
-                                          {"total", TB_RIGHT, 0, false},
-                                          {"least token", TB_RIGHT, 7, false},
-                                          {"most token", TB_RIGHT, 7, false},
-                                          {"lane", TB_RIGHT, 0, false},
-                                          {"branch", TB_RIGHT, 3, false},
-                                          {"cos", TB_RIGHT, 5, false},
-                                          {"local lane", TB_RIGHT, 6, false},
-                                          {"local branch", TB_RIGHT, 6, false},
-                                          {"|F|/|x|", TB_RIGHT, 1, false},
-                                          {"angle", TB_RIGHT, 4, false},
-                                          {"std x", TB_RIGHT, 1, false},
-                                          {"max |x|", TB_RIGHT, 5, false},
-                                          {"tr(J)/d", TB_RIGHT, 2, false},
-                                          {"sigma max", TB_RIGHT, 2, false},
-                                          {"RMS gradient", TB_RIGHT, 3, false}};
-enum { TABLE_COLUMNS = sizeof table_columns / sizeof table_columns[0] };
-
-static void table_row(pool *p, const tb_flow *f, const tb_flow_row *r,
-                      const char **c)
-{
-    double s[3] = {0, 0, 0};
-    bool any = r->layer && scales_of(f, r, s);
-    double rms = r->layer ? weights_rms(f, r) : (double)NAN;
-    const double shown[] = {r->total, r->total_min, r->total_max,
-                            r->lane,  r->branch,    r->cos};
-    c[0] = pool_text(p, "%zu", r->k);
-    c[1] = r->layer ? pool_text(p, "%zu", r->layer) : "";
-    c[2] = pool_text(p, "%s%s%s", r->role ? r->role : "", r->role ? " " : "",
-                     r->name);
-    for (size_t i = 0; i < 3; i++)
-        c[3 + i] = or_blank(p, any, s[i]);
-    c[6] = r->norms ? pool_number(p, r->toll) : "";
-    for (size_t i = 0; i < 6; i++)
-        c[7 + i] = pool_number(p, shown[i]);
-    c[13] = or_blank(p, r->layer > 0, r->local_lane);
-    c[14] = or_blank(p, r->layer > 0, r->local_branch);
-    c[15] = or_blank(p, r->layer > 0, r->branch_ratio);
-    c[16] = or_blank(p, r->layer > 0, r->angle);
-    c[17] = pool_number(p, r->std_x);
-    c[18] = pool_number(p, r->top_x[0]);
-    c[19] = or_blank(p, r->audited, r->identity_share);
-    c[20] = or_blank(p, r->audited, r->sigma_max);
-    c[21] = or_blank(p, true, rms);
-}
-
-static void sublayers(report_sink *s, pool *p, const tb_flow *f, size_t which)
-{
-    const char **cells = pool_get(p, f->nrows * TABLE_COLUMNS, sizeof *cells);
-    for (size_t i = 0; cells && i < f->nrows; i++) /* the top first */
-        table_row(p, f, &f->rows[f->nrows - 1 - i], cells + i * TABLE_COLUMNS);
-    const tb_table t = {.caption = "Every sublayer, the top first",
-                        .columns = table_columns,
-                        .n_columns = TABLE_COLUMNS,
-                        .cells = cells,
-                        .n_rows = f->nrows,
-                        .anchor = pool_text(p, "r%zu-k", which + 1)};
-    if (cells)
-        sink_table(s, &t);
 }
 
 /* A text on one line: "block: x = F(x); final: x = norm(x)". */
@@ -624,5 +511,5 @@ void report_flow_parts(report_sink *s, pool *p, const report_flow *f,
         spectrum(s, p, flow);
     }
     sink_subheading(s, "Sublayers");
-    sublayers(s, p, flow, which);
+    report_sublayers(s, p, flow, which);
 }

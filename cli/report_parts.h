@@ -79,6 +79,12 @@ void report_flow_parts(report_sink *s, pool *p, const report_flow *f,
 /** report_jacobians - plot 6 of a stack. */
 void report_jacobians(report_sink *s, pool *p, const tb_flow *f,
                       const tb_flow_stack *stack, const char *title);
+/** report_sublayers - the table of flow number `which`. */
+void report_sublayers(report_sink *s, pool *p, const tb_flow *f, size_t which);
+/** report_weight_kind - "layers.3.attn.q.weight" is kind "attn.q.weight" of
+ * floor 4; false outside of the blocks of this role. */
+bool report_weight_kind(const tb_flow_weight *w, const char *role,
+                        const char **kind);
 /** report_judge - verdicts DIVERGED and UPDATE of a training: `where` says
  * where it diverged; `far` is how many times a usual update one may be, larger
  * or smaller; 0: 10. */

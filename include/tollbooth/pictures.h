@@ -197,6 +197,11 @@ typedef struct tb_table {
  * were left out. */
 tb_status tb_table_term(tb_ctx *ctx, const tb_table *table,
                         const tb_terminal *term, tb_out *out);
+/** tb_log_bar - v between low and high on a log scale as a bar of at most
+ * `cells` columns: for a cell of a table in text. What is 0 or less is a mark,
+ * what is not a number "?". */
+tb_status tb_log_bar(const tb_terminal *term, double v, double low,
+                     double high, int cells, tb_out *out);
 /** tb_table_html - <table> with caption and scope; sortable in a report. */
 tb_status tb_table_html(tb_ctx *ctx, const tb_table *table, tb_out *out);
 

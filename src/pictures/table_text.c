@@ -198,3 +198,21 @@ tb_status tb_table_term(tb_ctx *ctx, const tb_table *table,
     tb_arena_clear(&l.arena);
     return s;
 }
+
+/* --- bars in cells ------------------------------------------------------- */
+
+tb_status tb_log_bar(const tb_terminal *term, double v, double low, double high,
+                     int cells, tb_out *out)
+{
+    bool ascii = tb_terminal_ascii(term);
+    if (v != v)
+        tb_buf_putc(&out->buf, '?');
+    else if (!(v > 0) && ascii)
+        tb_buf_putc(&out->buf, 'v');
+    else if (!(v > 0))
+        tb_glyph_put(&out->buf, 0x25BE); /* as below a log axis */
+    else
+        tb_term_bar(&out->buf, term, tb_log(v / low) / tb_log(high / low),
+                    cells);
+    return tb_buf_status(&out->buf);
+}

@@ -308,7 +308,14 @@ def report_terminal(t):
         wide = t.run("report", "run", "--terminal", env={"COLUMNS": str(columns)})
         for line in wide.out.splitlines():
             t.ok(len(line) <= columns, len(line), line)
+    t.has(r.out, "norm   toll  1e-4   1 100  total  1e-4   1 100", "\u2588",
+          "post: a norm on the lane of every sublayer", "sent back from the top")
     plain = t.run("report", "run", "--terminal", "--ascii", "--diffable")
+    t.has(plain.out, "(run 1)", "  ###")
+    os.rename(t.path("run"), t.path("moved"))
+    t.eq(plain.raw, t.run("report", t.path("moved"), "--terminal", "--ascii",
+                          "--diffable").raw, "no paths")
+    os.rename(t.path("moved"), t.path("run"))
     t.ok(plain.out.isascii(), plain)
     t.ok("SHA" not in plain.out and "tollbooth report" not in plain.out)
     t.eq(plain.raw, t.run("report", "run", "--terminal", "--ascii",

@@ -192,6 +192,39 @@ TB_TEST(spelled_out)
     tb_buf_clear(&b);
 }
 
+/* Two cells a decade from 1e-4 on; beyond the ends full and empty. */
+TB_TEST(bars_in_cells)
+{
+    static const struct {
+        double v;
+        const char *is, *ascii;
+    } cases[] = {
+        {1e-4, "", ""},
+        {1e-3, "\xE2\x96\x88\xE2\x96\x88", "##"},
+        {0.0017782794100389228, "\xE2\x96\x88\xE2\x96\x88\xE2\x96\x8C", "###"},
+        {1e9,
+         "\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88"
+         "\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88"
+         "\xE2\x96\x88\xE2\x96\x88",
+         "############"},
+        {1e-9, "", ""},
+        {0, "\xE2\x96\xBE", "v"},
+        {-1, "\xE2\x96\xBE", "v"},
+        {__builtin_nan(""), "?", "?"}};
+    const tb_terminal plain = {.ascii = true};
+    tb_out *out;
+    TB_OKAY(T, tb_out_create(T->ctx, &out));
+    for (size_t i = 0; i < TB_LEN(cases); i++) {
+        tb_out_reset(out);
+        TB_OKAY(T, tb_log_bar(NULL, cases[i].v, 1e-4, 1e2, 12, out));
+        TB_STR(T, tb_out_str(out), cases[i].is);
+        tb_out_reset(out);
+        TB_OKAY(T, tb_log_bar(&plain, cases[i].v, 1e-4, 1e2, 12, out));
+        TB_STR(T, tb_out_str(out), cases[i].ascii);
+    }
+    tb_out_destroy(out);
+}
+
 /* Every allocation of a figure fails once; none crashes or leaks. */
 TB_TEST(memory_failures)
 {
