@@ -24,7 +24,7 @@ POLICY = ("default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; "
           "style-src 'unsafe-inline'; img-src data:")
 # in the order they are pasted together: a module uses those before it
 SCRIPTS = ["../engine.mjs", "text.mjs", "unpack.mjs", "hash.mjs",
-           "patch.mjs", "controls.mjs",
+           "patch.mjs", "controls.mjs", "tables.mjs",
            "figure.mjs", "words.mjs", "predict.mjs", "retell.mjs", "store.mjs",
            "cards.mjs", "check.mjs", "map.mjs", "beads.mjs", "walk.mjs",
            "workbench.mjs", "app.mjs"]

@@ -71,11 +71,8 @@ static void cell(tb_scene *s, const dials *p, size_t i, size_t j)
                     .fill = row ? TB_TONE_IN_SOFT : TB_TONE_PAPER,
                     .stroke = here ? TB_TONE_IN : TB_TONE_GRID,
                     .line = here ? 3 : 1};
-    tb_style number = {.role = "label",
-                       .size = 13,
-                       .bold = here,
-                       .fill = here ? TB_TONE_IN : TB_TONE_INK,
-                       .anchor = TB_MIDDLE};
+    tb_style number = {
+        .role = "label", .size = 13, .bold = here, .anchor = TB_MIDDLE};
     tb_scene_rect(s, x + 2, y_of(i) + 2, CELL_W - 4, CELL_H - 4, &box);
     tb_scene_text(s, x + CELL_W / 2.0, y_of(i) + 22,
                   tb_show_number(p->x[i][j - 1], text), &number);

@@ -118,7 +118,7 @@ static void frame(layout *l, size_t i)
     double top = floor_top(l, i);
     tb_style st = {.role = "floor",
                    .id = id_of(l, "floor", i + 1),
-                   .fill = TB_TONE_PANEL,
+                   .fill = l->h->skip ? TB_TONE_PAPER : TB_TONE_PANEL,
                    .stroke = TB_TONE_GRID,
                    .line = 1,
                    .round = 8};

@@ -614,6 +614,70 @@ def the_map_is_ticked(t):
     page.run("localStorage.clear()")
 
 
+# --- tables -------------------------------------------------------------------
+
+def column(table, k):
+    return page.run("return [...document.querySelector(arguments[0]).tBodies[0].rows]"
+                    ".map(r => r.cells[arguments[1]].textContent.trim())", table, k)
+
+
+def pasted():
+    from selenium.webdriver import Keys
+    from selenium.webdriver.common.action_chains import ActionChains
+    page.run("""const f = document.createElement("textarea");
+      f.id = "pasted"; document.body.prepend(f); f.focus();""")
+    ActionChains(page.driver).key_down(Keys.CONTROL).send_keys("v") \
+        .key_up(Keys.CONTROL).perform()
+    return page.run("const f = document.getElementById('pasted'); f.remove(); return f.value")
+
+
+def sorts_and_copies(t, table, head, copy):
+    """The column of that head by a press on it, and back; then as TSV."""
+    number = float
+    heads = page.run("return [...document.querySelectorAll(arguments[0] + ' thead th')]"
+                     ".map(th => th.textContent)", table)
+    k = heads.index(head)
+    before = column(table, k)
+    t.ok(len(set(before)) > 2, before)
+    head = "document.querySelectorAll('%s thead th button')[%d].click()" % (table, k)
+    page.run(head)
+    up = column(table, k)
+    t.eq([number(v) for v in up], sorted(map(number, before)))
+    t.eq(page.run("return document.querySelectorAll('%s thead th')[%d].ariaSort" % (table, k)),
+         "ascending")
+    page.run(head)
+    t.eq([number(v) for v in column(table, k)], sorted(map(number, before), reverse=True))
+    rows = page.run("return [...document.querySelector(arguments[0]).rows].map(r =>"
+                    " [...r.cells].map(c => c.textContent.trim()).join('\\t'))", table)
+    page.cdp("Browser.grantPermissions", permissions=["clipboardReadWrite",
+                                                       "clipboardSanitizedWrite"])
+    page.driver.find_element("css selector", copy).click()
+    page.wait("setTimeout(arguments[0], 100)")
+    t.eq(pasted().split("\n"), rows)
+
+
+@test
+def tables_of_a_figure_sort(t):
+    page.open()
+    page.settle("S5")
+    page.run("document.querySelector('[data-shot=S5] .tables').open = true")
+    page.wait("setTimeout(arguments[0], 200)")
+    sorts_and_copies(t, "[data-shot=S5] .tables table", "toll (RMS)", "[data-shot=S5] .tables div > button")
+
+
+@test
+def tables_of_a_report_sort(t):
+    t.run("flow", "post-ln", "--depth", "3", "--width", "16", "--heads", "2",
+          "--report", "r.html", rc=0)
+    page.driver.get("file://" + os.path.join(t.dir, "r.html"))
+    page.run("document.querySelectorAll('details').forEach(d => { d.open = true; });"
+             "const box = [...document.querySelectorAll('.numbers')].find(b =>"
+             " b.textContent.includes('lane below'));"
+             "box.id = 'first'; box.previousElementSibling.id = 'copy';")
+    sorts_and_copies(t, "#first table", "lane below", "#copy")
+    t.eq(page.errors(), [])
+
+
 def accessible(theme):
     def run(t):
         source = axe_source()
@@ -623,7 +687,7 @@ def accessible(theme):
         page.run(source)
         found = page.wait("""
           const done = arguments[0];
-          axe.run({ exclude: [["svg.tb-figure > *"]] }, { resultTypes: ["violations"] }).then((r) =>
+          axe.run(document, { resultTypes: ["violations"] }).then((r) =>
             done(JSON.stringify(r.violations.map((v) => [v.impact, v.id,
               v.nodes.length, v.nodes[0].html.slice(0, 160), v.nodes[0].failureSummary]))));""")
         page.media()
@@ -632,8 +696,61 @@ def accessible(theme):
     return run
 
 
+# axe does not know what lies under the letters of a drawing: here the shapes are
+# asked for, and laid over each other on the colour of the paper.
+CONTRASTS = """
+  const number = (c) => (c.match(/[\\d.]+/g) ?? []).map(Number);
+  const light = (c) => { const [r, g, b] = c.map((v) => v / 255).map((v) =>
+    v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const over = (top, a, below) => top.map((v, i) => a * v + (1 - a) * below[i]);
+  const clear = (e) => { let a = 1;
+    for (; e.matches("svg *"); e = e.parentElement) a *= getComputedStyle(e).opacity;
+    return a; };
+  const paper = number(getComputedStyle(document.body).backgroundColor);
+  const weak = [];
+  for (const text of arguments[0].querySelectorAll("text")) {
+    const r = text.getBoundingClientRect(), style = getComputedStyle(text);
+    const under = document.elementsFromPoint(r.left + r.width / 2, r.top + r.height / 2)
+      .filter((e) => e.matches("svg.tb-figure :not(text, tspan)") &&
+        e.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING).reverse();
+    let ground = paper;
+    for (const e of under) {
+      const [r, g, b, a = 1] = number(getComputedStyle(e).fill);
+      if (b !== undefined)
+        ground = over([r, g, b], a * getComputedStyle(e).fillOpacity * clear(e), ground);
+    }
+    const ink = over(number(style.fill).slice(0, 3), clear(text), ground);
+    const [a, b] = [light(ink), light(ground)].sort((x, y) => y - x);
+    const size = parseFloat(style.fontSize);
+    const large = size >= 24 || size >= 18.66 && style.fontWeight >= 600;
+    if ((a + 0.05) / (b + 0.05) < (large ? 3 : 4.5))
+      weak.push(`${text.textContent}: ${((a + 0.05) / (b + 0.05)).toFixed(2)}`);
+  }
+  return weak;"""
+
+
+def letters_stand_out(theme):
+    def run(t):
+        page.size(WIDE, 3000)
+        page.media(prefers_color_scheme=theme)
+        page.open()
+        weak = {}
+        for shot in page.figures():
+            page.settle(shot)
+            found = page.run(CONTRASTS, page.driver.find_element(
+                "css selector", "figure[data-shot='%s'] svg.tb-figure" % shot))
+            if found:
+                weak[shot] = found[:6]
+        page.size(WIDE)
+        page.media()
+        t.eq(weak, {})
+    return run
+
+
 for _theme in ("light", "dark"):
     add("axe_" + _theme, accessible(_theme))
+    add("letters_stand_out_" + _theme, letters_stand_out(_theme))
 
 
 # --- how quick ---------------------------------------------------------------

@@ -4,6 +4,7 @@
 import { settingsText, settingsValues } from "./hash.mjs";
 import { patch } from "./patch.mjs";
 import { Controls } from "./controls.mjs";
+import { startTables } from "./tables.mjs";
 import { escaped } from "./text.mjs";
 
 const SAY_EVERY = 500; // ms between two announcements
@@ -203,8 +204,9 @@ export class Figure {
   #tables() {
     const details = this.root.querySelector("details.tables");
     if (!details?.open || !this.engine) return;
-    details.querySelector("div").innerHTML =
-      this.engine.shot(this.row.name, this.drawn, "tables").text;
+    const box = details.querySelector("div");
+    box.innerHTML = this.engine.shot(this.row.name, this.drawn, "tables").text;
+    startTables(box);
   }
 
   // the one line that is read aloud; at most every half second, the last wins
