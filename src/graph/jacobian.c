@@ -18,6 +18,7 @@ typedef struct maker {
     int region;               /* sublayer it is in, -1: none */
     bool wide;                /* that one reads more of x than its argument */
     bool *silent;             /* per node: 0 where every F is */
+    int from;                 /* node that it is all relative to */
 } maker;
 
 static const tb_jx *prod(maker *m, const tb_jx *l, const tb_jx *r)
@@ -259,14 +260,17 @@ static const tb_jx *region_rule(maker *m, int i)
     return r->nin < 2 ? own : sum(m, own, memory_rule(m, r), 1);
 }
 
-/* A definition may read the section's names: then J_F(arg) is not all. */
+/* A definition may read the section's names: then J_F(arg) is not all. An
+ * element of a list enters where it is read, maybe inside. */
 static bool reads_around(const maker *m, const tb_region *r)
 {
     for (int i = r->first; i <= r->last; i++)
         for (int k = 0; k < m->g->nodes[i].nin; k++) {
             int a = m->g->nodes[i].in[k];
             bool argument = a == r->in[0] || (r->nin > 1 && a == r->in[1]);
-            if (a < r->first && !argument && m->at[a]->kind != TB_JX_ZERO)
+            bool counts =
+                a == m->from || (a < r->first && m->at[a]->kind != TB_JX_ZERO);
+            if (counts && !argument)
                 return true;
         }
     return false;
@@ -292,6 +296,7 @@ static tb_status build_step(maker *m, const int *held, int nheld, int stream,
 {
     int first = held[0];
     m->region = -1;
+    m->from = held[stream];
     for (int i = 0; i < nheld; i++)
         first = held[i] < first ? held[i] : first;
     for (int i = first; i <= last; i++) {

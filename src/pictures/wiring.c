@@ -24,6 +24,11 @@ static bool is_mask(const tb_node *n)
     return dot && tb_streq(dot, ".keep");
 }
 
+static bool is_leaf(const tb_node *n)
+{
+    return n->op == &tb_op_input || n->op == &tb_op_tokens;
+}
+
 /* Regions are in order; an outer one comes before those inside it or ends
  * behind them. */
 static void find_regions(wirer *r)
@@ -36,15 +41,12 @@ static void find_regions(wirer *r)
             int old = r->top[i];
             bool inside = old >= 0 && r->g->regions[old].out >= in->out &&
                           r->g->regions[old].first <= in->first;
-            if (!inside && r->g->nodes[i].region >= 0)
+            if (!inside && r->g->nodes[i].region >= 0 &&
+                !is_leaf(&r->g->nodes[i])) /* an element enters where it is
+                                              read first */
                 r->top[i] = k;
         }
     }
-}
-
-static bool is_leaf(const tb_node *n)
-{
-    return n->op == &tb_op_input || n->op == &tb_op_tokens;
 }
 
 static void find_moving(wirer *r)

@@ -48,6 +48,17 @@ static int drawable(const tb_graph *g, const int *ends, int n)
     return count;
 }
 
+/* Streams, and what else is read, also from inside of a sublayer. */
+static int entering(const tb_graph *g, const int *ends, int n)
+{
+    static unsigned char bits[NODES];
+    int count = g->ncarried;
+    look(g, ends, n, bits);
+    for (int i = g->ncarried; i < g->ninputs; i++)
+        count += bits[g->inputs[i]] == 3;
+    return count;
+}
+
 static int drawn(const struct tb_wiring *w, bool after)
 {
     int n = 0;
@@ -182,6 +193,10 @@ static void check_kind(tb_test *T, tb_explained *e, const tb_explained_kind *k,
     if (drawn(w, false) != drawable(k->g, ends, n))
         tb_test_fail(T, __FILE__, __LINE__, "%d nodes of %d are drawn: %s",
                      drawn(w, false), drawable(k->g, ends, n), d.title);
+    int in = 0;
+    for (int i = 0; i < w->block; i++)
+        in += w->nodes[i].kind == TB_WIRED_IN;
+    TB_CHECK(T, in == entering(k->g, ends, n));
     check_layout(T, w, false);
     check_layout(T, w, true);
     check_svg(T, &d, out);
