@@ -74,6 +74,11 @@ typedef struct tb_trial {
 tb_status tb_trial_open(tb_trial *t, tb_ctx *ctx, const tb_block *b,
                         const tb_settings *settings, size_t l, size_t time,
                         uint64_t seed);
+/** tb_trial_below - the same of the encoder, where the settings have two
+ * stacks; tb_trial_open takes the one that the head stands on. */
+tb_status tb_trial_below(tb_trial *t, tb_ctx *ctx, const tb_block *b,
+                         const tb_settings *settings, size_t l, size_t time,
+                         uint64_t seed);
 /** tb_trial_plan - plan and buffers for t's graph and the forward pass; inputs,
  * parameters and attributes of its run are set. */
 tb_status tb_trial_plan(tb_trial *t, unsigned passes);

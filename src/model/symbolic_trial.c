@@ -81,12 +81,13 @@ tb_status tb_trial_plan(tb_trial *t, unsigned passes)
 }
 
 static tb_status build(tb_trial *t, const tb_block *b,
-                       const tb_settings *settings, size_t l)
+                       const tb_settings *settings, bool below, size_t l)
 {
     double(*attr)[TB_OP_ATTRS];
     TB_TRY(tb_sizes_resolve(t->ctx, b, settings, &t->sizes));
     TB_TRY(tb_graph_layer(t->ctx, &t->arena, b, &t->sizes,
-                          tb_sizes_top(&t->sizes), l, &t->graph));
+                          below ? TB_STACK_ENCODER : tb_sizes_top(&t->sizes), l,
+                          &t->graph));
     attr = tb_arena_alloc(&t->arena, (size_t)t->graph->nnodes * sizeof *attr);
     if (!attr)
         return TB_ERR_MEMORY;
@@ -97,15 +98,29 @@ static tb_status build(tb_trial *t, const tb_block *b,
     return t->run.params && t->run.inputs ? TB_OK : TB_ERR_MEMORY;
 }
 
-tb_status tb_trial_open(tb_trial *t, tb_ctx *ctx, const tb_block *b,
-                        const tb_settings *settings, size_t l, size_t time,
-                        uint64_t seed)
+static tb_status open_side(tb_trial *t, tb_ctx *ctx, const tb_block *b,
+                           const tb_settings *settings, bool below, size_t l,
+                           size_t time, uint64_t seed)
 {
     *t = (tb_trial){.ctx = ctx, .time = time};
     t->run = (tb_run){.seed = seed, .scope = "symbolic"};
     tb_arena_init(&t->arena, ctx);
-    TB_TRY(build(t, b, settings, l));
+    TB_TRY(build(t, b, settings, below, l));
     return tb_trial_plan(t, TB_PASS_BWD);
+}
+
+tb_status tb_trial_open(tb_trial *t, tb_ctx *ctx, const tb_block *b,
+                        const tb_settings *settings, size_t l, size_t time,
+                        uint64_t seed)
+{
+    return open_side(t, ctx, b, settings, false, l, time, seed);
+}
+
+tb_status tb_trial_below(tb_trial *t, tb_ctx *ctx, const tb_block *b,
+                         const tb_settings *settings, size_t l, size_t time,
+                         uint64_t seed)
+{
+    return open_side(t, ctx, b, settings, true, l, time, seed);
 }
 
 void tb_trial_close(tb_trial *t)

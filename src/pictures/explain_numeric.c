@@ -5,6 +5,7 @@
 #include "tollbooth/explain.h"
 
 enum { TOKENS = 4, WIDTH = 8, WIDTH_MOST = 128, FFN_MOST = 1024 };
+enum { GROWN = 8 }; /* block that stands for later ones with lists */
 
 /* Heads as the block's own model: section gives them, 0 if it does not. */
 static size_t own_heads(const tb_block *b)
@@ -51,37 +52,61 @@ static void worse(double *most, double v)
         *most = v;
 }
 
-static tb_status check_layer(tb_ctx *ctx, const tb_block *b,
-                             const tb_settings *s, size_t l, uint64_t seed,
-                             tb_numeric *out)
+/** What every check of a block reads. */
+typedef struct checks {
+    tb_ctx *ctx;
+    const tb_block *block;
+    const tb_settings *settings;
+    const tb_sizes *sizes;
+    uint64_t seed;
+    tb_numeric *out;
+} checks;
+
+/* *grows: with lists a later block of the section is another graph. */
+static tb_status check_layer(const checks *c, tb_stack stack, size_t l,
+                             bool *grows)
 {
     tb_trial t;
     tb_agreement a;
-    tb_status status = tb_trial_open(&t, ctx, b, s, l, TOKENS, seed);
+    bool below = stack != tb_sizes_top(c->sizes);
+    tb_status status = (below ? tb_trial_below : tb_trial_open)(
+        &t, c->ctx, c->block, c->settings, l, TOKENS, c->seed);
     if (status == TB_OK)
         status = tb_trial_check(&t, &a);
+    *grows = status == TB_OK && t.graph->nlists > 0;
     tb_trial_close(&t);
     TB_TRY(status);
-    worse(&out->tangent, a.tangent);
-    worse(&out->backward, a.backward);
-    worse(&out->difference, a.difference);
+    worse(&c->out->tangent, a.tangent);
+    worse(&c->out->backward, a.backward);
+    worse(&c->out->difference, a.difference);
     return TB_OK;
 }
 
-/* One layer of every section that is used. */
-static tb_status check_sections(tb_ctx *ctx, const tb_block *b,
-                                const tb_settings *s, const tb_sizes *sizes,
-                                uint64_t seed, tb_numeric *out)
+static tb_status check_uses(const checks *c, tb_stack stack,
+                            tb_section_use *use)
 {
-    tb_section_use *use = tb_alloc(ctx, (size_t)b->nsections + 1, sizeof *use);
+    bool grows;
+    TB_TRY(tb_graph_sections(c->ctx, c->block, c->sizes, stack, use));
+    for (int i = 0; i < c->block->nsections; i++) {
+        if (!use[i].blocks)
+            continue;
+        TB_TRY(check_layer(c, stack, use[i].first, &grows));
+        size_t later = use[i].last < GROWN ? use[i].last : GROWN;
+        if (grows && later > use[i].first)
+            TB_TRY(check_layer(c, stack, later, &grows));
+    }
+    return TB_OK;
+}
+
+/* One layer of every section that is used in a stack. */
+static tb_status check_stack(const checks *c, tb_stack stack)
+{
+    tb_section_use *use =
+        tb_alloc(c->ctx, (size_t)c->block->nsections + 1, sizeof *use);
     if (!use)
         return TB_ERR_MEMORY;
-    tb_status status =
-        tb_graph_sections(ctx, b, sizes, tb_sizes_top(sizes), use);
-    for (int i = 0; i < b->nsections && status == TB_OK; i++)
-        if (use[i].blocks)
-            status = check_layer(ctx, b, s, use[i].first, seed, out);
-    tb_free(ctx, use);
+    tb_status status = check_uses(c, stack, use);
+    tb_free(c->ctx, use);
     return status;
 }
 
@@ -94,7 +119,10 @@ tb_status tb_explain_numeric(tb_ctx *ctx, const tb_block *b,
     TB_TRY(tb_sizes_resolve(ctx, b, &s, &sizes));
     TB_TRY(check_size(ctx, &sizes));
     *out = (tb_numeric){.width = s.width, .tokens = TOKENS};
-    TB_TRY(check_sections(ctx, b, &s, &sizes, seed, out));
+    const checks c = {ctx, b, &s, &sizes, seed, out};
+    if (sizes.s.stack == TB_STACKS_BOTH)
+        TB_TRY(check_stack(&c, TB_STACK_ENCODER));
+    TB_TRY(check_stack(&c, tb_sizes_top(&sizes)));
     worse(&out->error, out->tangent);
     worse(&out->error, out->backward);
     worse(&out->error, out->difference);

@@ -512,3 +512,14 @@ def explain_numeric(t):
     t.has(t.run("explain", "pre-ln", "--numeric", "--width", "4096", rc=2).err,
           "at most 128")
     t.run("explain", "pre-ln", "--numeric", "--format", "svg", rc=2)
+    # elements of lists that a sublayer reads beside its argument
+    r = explain(t, "attn(u) = mha(q(u), sum(ks), v(u))\nstem:\n ks = list()\n"
+                "block:\n ks = append(ks, 2*x)\n x = x + attn(x)",
+                "--depth", "2", "--numeric")
+    t.ok(r["numeric"]["error"] < 1e-8, r["numeric"])
+    below = ("encoder: x = x + layernorm(x - x, eps=0) + F(x)\n"
+             "decoder: x = x + F(norm(x))")  # every kind, also the encoder's
+    t.run("explain", below, "--numeric", rc=0)
+    t.run("explain", below, "--numeric", "--stack", "encoder-decoder", rc=3)
+    n = explain(t, "denseformer", "--numeric", "--depth", "3")["numeric"]
+    t.ok(n["error"] < 1e-8, n)
