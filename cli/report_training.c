@@ -90,10 +90,11 @@ static void losses(report_sink *s, pool *p, const report *r, size_t depth)
                                       .diverged = t->diverged,
                                       .diverged_at = t->diverged_at};
     }
-    const tb_loss_figure f = {
-        .title = pool_text(p, "Loss by update, %zu blocks", depth),
-        .runs = curves,
-        .count = n};
+    const tb_loss_figure f = {.title =
+                                  pool_text(p, "Loss by update, %zu block%s",
+                                            depth, depth == 1 ? "" : "s"),
+                              .runs = curves,
+                              .count = n};
     if (n)
         sink_loss(s, &f,
                   "Training loss of each update and validation loss, nats per "
@@ -112,22 +113,24 @@ static const report_curve *update_of(const report_training *t)
     return &t->update;
 }
 
-/* One line per training that has this curve. */
-static void curves(report_sink *s, pool *p, const report *r, curve_of get,
-                   tb_chart c, const char *caption)
+/* One line per training of this depth that has the curve. */
+static void curves(report_sink *s, pool *p, const report *r, size_t depth,
+                   curve_of get, tb_chart c, const char *caption)
 {
     tb_series *all = pool_get(p, r->ntrainings, sizeof *all);
     size_t n = 0;
     for (size_t i = 0; all && i < r->ntrainings; i++) {
         const report_training *t = &r->trainings[i];
         const report_curve *one = get(t);
-        if (t->shown && one->n)
+        if (t->depth == depth && t->shown && one->n)
             all[n++] = (tb_series){.label = t->label,
                                    .x = one->step,
                                    .y = one->value,
                                    .n = one->n,
                                    .line = 1.6};
     }
+    c.title =
+        pool_text(p, "%s, %zu block%s", c.title, depth, depth == 1 ? "" : "s");
     c.series = all;
     c.count = n;
     c.x_label = "update";
@@ -151,14 +154,18 @@ static bool ending_line(pool *p, const report_training *t, tb_series *out)
     return x && y;
 }
 
-static void endings(report_sink *s, pool *p, const report *r)
+static void endings(report_sink *s, pool *p, const report *r, size_t depth)
 {
     tb_series *all = pool_get(p, r->ntrainings, sizeof *all);
     size_t n = 0;
     for (size_t i = 0; all && i < r->ntrainings; i++)
-        n += ending_line(p, &r->trainings[i], &all[n]);
+        if (r->trainings[i].depth == depth)
+            n += ending_line(p, &r->trainings[i], &all[n]);
     const tb_chart c = {
-        .title = "The longest weight gradient of each floor at the end",
+        .title = pool_text(p,
+                           "The longest weight gradient of each floor at the "
+                           "end, %zu block%s",
+                           depth, depth == 1 ? "" : "s"),
         .x_label = "floor, 0 = below the first, the last = above",
         .y_label = "length before clipping, log scale",
         .series = all,
@@ -168,6 +175,24 @@ static void endings(report_sink *s, pool *p, const report *r)
         sink_chart(s, &c, NULL);
 }
 
+static void parts_of(report_sink *s, pool *p, const report *r, size_t depth)
+{
+    losses(s, p, r, depth);
+    curves(s, p, r, depth, grad_of,
+           (tb_chart){.title = "Gradient norm by update",
+                      .y_label = "length before clipping, log scale"},
+           NULL);
+    curves(s, p, r, depth, update_of,
+           (tb_chart){.title = "Update ratio",
+                      .y_label = "|change of all weights| / |weights|",
+                      .ref = USUAL,
+                      .has_ref = true,
+                      .ref_label = "1e-3"},
+           "The line at 1e-3 is a guide of practice, not a bound.");
+    endings(s, p, r, depth);
+}
+
+/* Trainings of one depth stand together: those of two may be called alike. */
 void report_training_parts(report_sink *s, pool *p, const report *r)
 {
     for (size_t i = 0; i < r->ntrainings; i++) {
@@ -175,18 +200,6 @@ void report_training_parts(report_sink *s, pool *p, const report *r)
         while (r->trainings[j].depth != depth)
             j++;
         if (i == j)
-            losses(s, p, r, depth);
+            parts_of(s, p, r, depth);
     }
-    curves(s, p, r, grad_of,
-           (tb_chart){.title = "Gradient norm by update",
-                      .y_label = "length before clipping, log scale"},
-           NULL);
-    curves(s, p, r, update_of,
-           (tb_chart){.title = "Update ratio",
-                      .y_label = "|change of all weights| / |weights|",
-                      .ref = USUAL,
-                      .has_ref = true,
-                      .ref_label = "1e-3"},
-           "The line at 1e-3 is a guide of practice, not a bound.");
-    endings(s, p, r);
 }

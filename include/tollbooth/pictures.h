@@ -408,7 +408,7 @@ typedef struct tb_loss_curve {
 } tb_loss_curve;
 
 typedef struct tb_loss_figure {
-    const char *title; /* NULL: "Loss by step" */
+    const char *title; /* NULL: "Loss by update" */
     const tb_loss_curve *runs;
     size_t count;
     double width, height; /* px; 0 means 760 x 400 */

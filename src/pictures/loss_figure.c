@@ -3,7 +3,7 @@
  * marks, a cross where a run diverged. */
 #include "pictures/plot.h"
 
-#define LOSS_TITLE "Loss by step"
+#define LOSS_TITLE "Loss by update"
 
 /* Two series per run in one tone; the validation marks tell runs apart. On a
  * terminal only the training line is drawn and validation is a number. */
@@ -54,7 +54,7 @@ static tb_status build(tb_arena *a, const tb_loss_figure *f, bool text,
         all[n++] = s;
     }
     *c = (tb_chart){.title = f->title ? f->title : LOSS_TITLE,
-                    .x_label = "step",
+                    .x_label = "update",
                     .y_label = text ? "training loss, nats per token"
                                     : "loss, nats per token",
                     .series = all,

@@ -213,6 +213,14 @@ def report_of_compare(t):
     t.eq(page.data, printed.out.rstrip("\n"))
     t.has(text, "Loss by update, 2 blocks", "Gradient norm by update",
           "Update ratio", "The longest weight gradient of each floor")
+    # runs of two depths may be called alike: each depth has its own figures
+    t.run("compare", "pre-ln", "--text", "book.txt", "--depth", "1,2", "--steps",
+          "6", "--width", "16", "--heads", "2", "--context", "16", "--batch", "4",
+          rc=0)
+    titles = check_page(t, read(t, "report.html")).titles
+    for what in ("Loss by update", "Gradient norm by update", "Update ratio"):
+        for depth in ("1 block", "2 blocks"):
+            t.eq(titles.count("%s, %s" % (what, depth)), 1, titles)
 
 
 @test
