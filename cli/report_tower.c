@@ -75,15 +75,14 @@ static tb_tower_floor floor_of(pool *p, const tb_flow *f,
     return out;
 }
 
-static const char *note_of(pool *p, const tb_flow_row *rows, size_t by)
+/* `block`: rows of one. */
+static const char *note_of(pool *p, size_t by, size_t block)
 {
-    size_t block = by > 1 ? by / (rows[by].layer - rows[1].layer + 1) : 1;
     if (by == 1)
-        return "A floor is a sublayer.";
+        return block == 1 ? "A floor is a block." : "A floor is a sublayer.";
     if (by == block)
         return pool_text(p, "A floor is a block of %zu sublayers.", by);
-    return pool_text(p, "A floor is %zu blocks of %zu sublayers each.",
-                     by / block, block);
+    return pool_text(p, "A floor is %zu blocks.", by / block);
 }
 
 /* False where there is nothing to draw. */
@@ -118,7 +117,7 @@ static bool tower_of(pool *p, const report_flow *run, const tb_flow_stack *s,
                       .total = total,
                       .exit = s->has_final,
                       .exit_toll = s->final_toll,
-                      .note = note_of(p, rows, by)};
+                      .note = note_of(p, by, rows_per_block(rows, s->nrows))};
     return !p->failed;
 }
 

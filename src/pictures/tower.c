@@ -318,6 +318,16 @@ static void limits(const layout *l, tb_axis *a)
     a->p_hi = PROFILE_END;
 }
 
+/* A point alone is a dot. */
+static void stretch(tb_scene *s, const double *xy, size_t n, const tb_style *st)
+{
+    if (n == 1)
+        tb_plot_marker(s, TB_MARK_DOT, xy[0], xy[1], st->line,
+                       &(tb_style){.role = st->role, .fill = st->stroke});
+    else if (n)
+        tb_scene_path(s, xy, n, false, st);
+}
+
 static void curve(const layout *l, const tb_axis *a, bool lane)
 {
     size_t n = l->t->n, count = 0;
@@ -340,12 +350,15 @@ static void curve(const layout *l, const tb_axis *a, bool lane)
         if (state == TB_DRAWN || state == TB_ABOVE || state == TB_BELOW) {
             xy[2 * count] = tb_axis_px(a, v);
             xy[2 * count++ + 1] = y_of(l, (double)k);
-        } else if (state == TB_FLOOR) {
+            continue;
+        }
+        stretch(l->s, xy, count, &st); /* no line over what has no place */
+        count = 0;
+        if (state == TB_FLOOR)
             tb_plot_marker(l->s, TB_MARK_TRIANGLE, a->p_lo, y_of(l, (double)k),
                            4, &zero);
-        }
     }
-    tb_scene_path(l->s, xy, count, false, &st);
+    stretch(l->s, xy, count, &st);
 }
 
 /* Beside its line, on the side where the other one is not; beside a triangle
@@ -376,8 +389,13 @@ static void name_curve(const layout *l, const tb_axis *a, bool lane)
         left = left && !zero;
         x += left ? -9 : 9;
         st.anchor = left ? TB_END : TB_START;
-        bool fits = left ? x - w >= PROFILE_X : x + w <= WIDTH;
-        if (fits && tb_plot_label(l->s, x, y_of(l, (double)k) + 4, text, &st))
+        double from = left ? x - w : x;
+        double far = tb_axis_state(a, other[k]) == TB_DRAWN
+                         ? tb_axis_px(a, other[k])
+                         : a->p_lo;
+        bool free = far < from - 2 || far > from + w + 2;
+        if (free && from >= PROFILE_X - 40 && from + w <= WIDTH &&
+            tb_plot_label(l->s, x, y_of(l, (double)k) + 4, text, &st))
             return;
     }
 }

@@ -138,3 +138,28 @@ TB_TEST(tower_without_a_lane)
              "tower");
     tb_out_destroy(out);
 }
+
+/* A value that is not on the axis breaks the line. */
+TB_TEST(tower_with_a_gap)
+{
+    demo_tower d;
+    tb_scene *s;
+    tb_out *out;
+    fill(&d, 6, true);
+    d.lane[1] = d.lane[3] = 0; /* x0 and x2 stand alone */
+    TB_OKAY(T, tb_out_create(T->ctx, &out));
+    TB_OKAY(T, tb_tower_scene(T->ctx, &d.tower, &s));
+    check_figure(T, s, out);
+    size_t points = 0, lines = 0, dots = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const tb_item *it = &s->items[i];
+        if (it->style.role && tb_streq(it->style.role, "grad-hw-line")) {
+            points += it->n;
+            lines += it->kind == TB_ITEM_PATH;
+            dots += it->kind == TB_ITEM_CIRCLE;
+        }
+    }
+    TB_CHECK(T, lines == 1 && points == 3 && dots == 2);
+    tb_scene_destroy(s);
+    tb_out_destroy(out);
+}
