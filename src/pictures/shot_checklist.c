@@ -42,7 +42,8 @@ static tb_status build(tb_shot *s)
 {
     shot_cards *p = shot_alloc(s, 1, sizeof *p);
     const shot_value *done = shot_get(s, "done");
-    size_t ticked = 0;
+    static const char *const roles[] = {"tick-box", "tick"};
+    size_t ticked = 0, drawn[TB_LEN(roles)];
     if (!p)
         return TB_ERR_MEMORY;
     *p = (shot_cards){.boxes = true, .reveal = shot_on(s, "reveal")};
@@ -62,7 +63,9 @@ static tb_status build(tb_shot *s)
     shot_below(s, &shot_cards_face, p);
     shot_tell(s, "ticked", "ticked", (double)ticked);
     shot_say(s, "Ticked: {ticked} of {items}.");
-    shot_check_that(s, p->n == CHECKLIST, "%zu items", p->n);
+    shot_drawn(s, &shot_cards_face, p, roles, TB_LEN(roles), drawn);
+    shot_check_that(s, drawn[0] == CHECKLIST && drawn[1] == ticked,
+                    "drawn: %zu boxes, %zu of them ticked", drawn[0], drawn[1]);
     return TB_OK;
 }
 

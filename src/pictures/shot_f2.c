@@ -71,6 +71,15 @@ static tb_status same_block(tb_shot *s, const char *a, const char *b, bool *out)
     return status;
 }
 
+static void check_picture(tb_shot *s, const shot_house *h)
+{
+    static const char *const roles[] = {"floor", "box"};
+    size_t drawn[TB_LEN(roles)];
+    shot_drawn(s, &shot_house_face, h, roles, TB_LEN(roles), drawn);
+    shot_check_that(s, drawn[0] == h->n && drawn[1] == h->n,
+                    "drawn: one box on each of %zu floors", drawn[0]);
+}
+
 static tb_status check_names(tb_shot *s, bool same)
 {
     bool sublayer, both;
@@ -153,6 +162,7 @@ static tb_status build(tb_shot *s)
     shot_title(s, h->title, h->desc);
     shot_below(s, &shot_house_face, h);
     tell(s, h);
+    check_picture(s, h);
     return TB_OK;
 }
 

@@ -345,23 +345,37 @@ static void sums(tb_shot *s, const balance *b)
 
 /* --- computing ------------------------------------------------------------ */
 
+/* One list off the engine, u being ones. */
+static tb_status ask(tb_shot *s, const balance *b, const double *ones,
+                     const char *text, double *out)
+{
+    const tb_eval_value sets[] = {{"x", 1, {b->d}, b->x},
+                                  {"u", 1, {b->d}, ones}};
+    const tb_eval e = {
+        .text = text, .sets = sets, .nsets = strstr(text, "u)") ? 2 : 1};
+    tb_eval_result *r;
+    TB_TRY(tb_eval_run(s->ctx, &e, &r));
+    memcpy(out, r->y.data, r->y.dims[0] * sizeof *out);
+    tb_eval_free(s->ctx, r);
+    return TB_OK;
+}
+
 static tb_status compute(tb_shot *s, balance *b)
 {
     TB_TRY(shot_list_read(s, "x", &b->x, &b->d));
-    double *v = shot_alloc(s, 2 * b->d, sizeof *v);
+    double *v = shot_alloc(s, 3 * b->d, sizeof *v), *ones = v + 2 * b->d;
     if (!v)
         return TB_ERR_MEMORY;
     b->over = shot_on(s, "unbiased") ? b->d - 1 : b->d;
     b->deviation = v;
     b->square = v + b->d;
     for (size_t i = 0; i < b->d; i++)
-        b->sum += b->x[i];
-    b->mu = b->sum / (double)b->d;
-    for (size_t i = 0; i < b->d; i++) {
-        v[i] = b->x[i] - b->mu;
-        v[b->d + i] = v[i] * v[i];
-        b->squares += v[b->d + i];
-    }
+        ones[i] = 1;
+    TB_TRY(ask(s, b, ones, "sum(x)", &b->sum));
+    TB_TRY(ask(s, b, ones, "mean(x)", &b->mu));
+    TB_TRY(ask(s, b, ones, "x - mix(mean(x), u)", v));
+    TB_TRY(ask(s, b, ones, "c = x - mix(mean(x), u)\nc*c", v + b->d));
+    TB_TRY(ask(s, b, ones, "c = x - mix(mean(x), u)\nsum(c*c)", &b->squares));
     b->var = b->squares / (double)b->over;
     b->sigma = tb_sqrt(b->var);
     return TB_OK;

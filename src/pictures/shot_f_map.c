@@ -228,15 +228,21 @@ static size_t ground_of(size_t k)
     return n;
 }
 
-static void check(tb_shot *s)
+static void check(tb_shot *s, const map *m)
 {
+    static const char *const roles[] = {"edge", "tick"};
     bool earlier = true;
-    size_t edges = 0;
+    size_t edges = 0, drawn[TB_LEN(roles)], done = 0;
+    shot_drawn(s, &face, m, roles, TB_LEN(roles), drawn);
     for (size_t k = 1; k <= NODES; k++)
         for (size_t i = 0; i < LEANS && nodes[k - 1].leans[i]; i++, edges++)
             earlier = earlier && nodes[k - 1].leans[i] < k;
-    shot_check_that(s, earlier && edges == 7,
-                    "%zu arrows, each to an earlier section", edges);
+    shot_check_that(s, earlier && drawn[0] == edges,
+                    "%zu arrows, each to an earlier section", drawn[0]);
+    for (size_t k = 0; k < NODES; k++)
+        done += m->done[k];
+    shot_check_that(s, drawn[1] == done, "a tick on each finished section: %zu",
+                    drawn[1]);
     shot_check_that(s, ground_of(NODES) == NODES - 1,
                     "placement leans on all %d sections before it", NODES - 1);
 }
@@ -258,7 +264,7 @@ static tb_status build(tb_shot *s)
     shot_tell(s, "done", "sections finished", (double)done);
     shot_tell(s, "ready", "sections whose ground is laid", (double)ready);
     shot_say(s, "Finished: {done} of 6 sections. {ready} can be read next.");
-    check(s);
+    check(s, m);
     return TB_OK;
 }
 

@@ -110,6 +110,7 @@ READ = {  # by row; what is not here is a card
     "3d": lambda d: [d["jacobian"][0][0], d["jacobian"][1][1]],
     "3e": lambda d: [from_identity(d)],
     "3f": lambda d: [largest(d)],
+    "3g": lambda d: [d["numeric"]["against"]["backward"]],
     "4a": spread,
     "4d": lambda d: [gap(d["y"], [0] * 4), gain(d["jacobian"])],
     "4f": lambda d: [gap(d["y"], [0] * 8)],
@@ -154,6 +155,7 @@ READ = {  # by row; what is not here is a card
     "F5a": lambda d: d["y"],
     "F5d": lambda d: [len(d["grad"]["layernorm.gain"]),
                       len(d["grad"]["layernorm.bias"])],
+    "F5h": lambda d: d["y"][:1],
     "F6a": lambda d: [f["code"] for f in d["lint"]],
     "F6e": lambda d: [int(c["text"].split()[0]) for c in d["checks"]
                       if c["ok"] and "arrows" in c["text"]],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every claim of S1 to S7 and SUM can fail: the engine and the drawing are
+/* Every claim of a shot can fail: the engine and the drawing are
  * broken one way at a time, and the claim that it breaks must not hold. The
  * linker puts the __wrap_ functions below in front of the real ones
  * (tests/CMakeLists.txt). */
@@ -7,6 +7,7 @@
 
 #include "flow/flow_model.h"
 #include "tollbooth/eval.h"
+#include "tollbooth/explain.h"
 
 typedef enum damage {
     NONE,
@@ -15,12 +16,17 @@ typedef enum damage {
     LARGE,    /* the last entry of a Jacobian, by more */
     GRADIENT, /* of eval */
     STATUS,   /* eval refuses for another reason */
+    SILENT,   /* eval refuses without a word */
+    ZEROS,    /* every value of eval 0 */
+    STILL,    /* every gradient 0, of eval and of a model */
     LANE,     /* flow: the lane below the top */
     LANES,    /* flow: all lanes 1 */
     TOTALS,   /* flow: all totals 1 */
     TOTAL,    /* flow: totals of the second stack */
     LOCAL,    /* flow: the top floor's lane */
     INPUT,    /* flow: spread of the input of the second stack */
+    SPREAD,   /* flow: all spreads 1 but that of the input */
+    ENDLESS,  /* flow: totals that are no numbers */
     PRODUCT,  /* flow: product of tolls */
     SCALE,    /* what a norm says it divided by */
     FLAT,     /* what norms read: zeros */
@@ -29,7 +35,13 @@ typedef enum damage {
     NO_BAR,
     NO_SKIP,
     NO_DIAGONAL,
-    NO_WAY_BACK
+    NO_WAY_BACK,
+    NO_FLOOR,
+    NO_EDGE,
+    NO_TICK_BOX,
+    NO_FOCUS,
+    SAME, /* of two blocks: whether they are one */
+    SHOWN /* what a number reads as */
 } damage;
 
 static damage now;
@@ -56,7 +68,22 @@ static size_t elements(const tb_eval_value *v)
     return n;
 }
 
+static void clear(const tb_eval_value *v)
+{
+    double *data;
+    memcpy(&data, &v->data, sizeof data);
+    if (data)
+        memset(data, 0, elements(v) * sizeof *data);
+}
+
 /* --- the engine ----------------------------------------------------------- */
+
+static tb_status refuse(tb_ctx *ctx, tb_status status)
+{
+    if (now == SILENT)
+        tb_error_clear(ctx);
+    return now == STATUS && status == TB_ERR_INPUT ? TB_ERR_ARG : status;
+}
 
 tb_status __real_tb_eval_run(tb_ctx *ctx, const tb_eval *e,
                              tb_eval_result **out);
@@ -65,7 +92,7 @@ tb_status __wrap_tb_eval_run(tb_ctx *ctx, const tb_eval *e,
 {
     tb_status status = __real_tb_eval_run(ctx, e, out);
     if (status != TB_OK)
-        return now == STATUS && status == TB_ERR_INPUT ? TB_ERR_ARG : status;
+        return refuse(ctx, status);
     const tb_eval_result *r = *out;
     double by = now == VALUE ? a_little() : 0;
     for (size_t i = 0; i < elements(&r->y) && by > 0; i++)
@@ -76,7 +103,32 @@ tb_status __wrap_tb_eval_run(tb_ctx *ctx, const tb_eval *e,
         add_to(&r->jacobian, elements(&r->jacobian) - 1, 100 * a_little());
     for (size_t i = 0; i < r->ngrads && now == GRADIENT; i++)
         add_to(&r->grads[i], elements(&r->grads[i]) - 1, a_little());
+    if (now == ZEROS)
+        clear(&r->y);
+    for (size_t i = 0; i < r->ngrads && now == STILL; i++)
+        clear(&r->grads[i]);
     return TB_OK;
+}
+
+static void harm(tb_flow *f)
+{
+    size_t n = f->nrows - 1;
+    tb_flow_row *row = f->rows;
+    bool second = ++calls == 2;
+    for (size_t k = 0; k < n; k++) {
+        row[k].lane *= now == LANE ? 4 : 1;
+        row[k].lane = now == LANES ? 1 : row[k].lane;
+        row[k].total = now == TOTALS ? 1 : row[k].total;
+        row[k].total *= now == TOTAL && second && k < n / 2 ? 100 : 1;
+        if (now == ENDLESS)
+            row[k].total /= row[n].total - row[n].total;
+        if (now == SPREAD)
+            row[k + 1].std_x = 1;
+    }
+    if (now == LOCAL)
+        row[n].local_lane = 0;
+    row[0].std_x *= now == INPUT && second ? 2 : 1;
+    row[0].toll_product *= now == PRODUCT ? 1.01 : 1;
 }
 
 tb_status __real_tb_flow_of_model(tb_model *m, const tb_flow_spec *spec,
@@ -85,20 +137,48 @@ tb_status __wrap_tb_flow_of_model(tb_model *m, const tb_flow_spec *spec,
                                   tb_flow **out)
 {
     TB_TRY(__real_tb_flow_of_model(m, spec, out));
-    size_t n = (*out)->nrows - 1;
-    tb_flow_row *row = (*out)->rows;
-    bool second = ++calls == 2;
-    for (size_t k = 0; k < n; k++) {
-        row[k].lane *= now == LANE ? 4 : 1;
-        row[k].lane = now == LANES ? 1 : row[k].lane;
-        row[k].total = now == TOTALS ? 1 : row[k].total;
-        row[k].total *= now == TOTAL && second && k < n / 2 ? 100 : 1;
-    }
-    if (now == LOCAL)
-        row[n].local_lane = 0;
-    row[0].std_x *= now == INPUT && second ? 2 : 1;
-    row[0].toll_product *= now == PRODUCT ? 1.01 : 1;
+    harm(*out);
     return TB_OK;
+}
+
+tb_status __real_tb_flow_measure(tb_ctx *ctx, const tb_block *b,
+                                 const tb_flow_spec *spec, tb_flow **out);
+tb_status __wrap_tb_flow_measure(tb_ctx *ctx, const tb_block *b,
+                                 const tb_flow_spec *spec, tb_flow **out)
+{
+    TB_TRY(__real_tb_flow_measure(ctx, b, spec, out));
+    harm(*out);
+    return TB_OK;
+}
+
+tb_status __real_tb_model_gradients(tb_model *m, const tb_batch *b,
+                                    void *grads);
+tb_status __wrap_tb_model_gradients(tb_model *m, const tb_batch *b, void *grads)
+{
+    TB_TRY(__real_tb_model_gradients(m, b, grads));
+    if (now == STILL)
+        memset(grads, 0, m->nelements * sizeof(double));
+    return TB_OK;
+}
+
+tb_status __real_tb_explain_expect(tb_ctx *ctx, const tb_block *b,
+                                   const tb_block *wanted,
+                                   const tb_settings *settings, tb_expected *e,
+                                   tb_out *why);
+tb_status __wrap_tb_explain_expect(tb_ctx *ctx, const tb_block *b,
+                                   const tb_block *wanted,
+                                   const tb_settings *settings, tb_expected *e,
+                                   tb_out *why)
+{
+    TB_TRY(__real_tb_explain_expect(ctx, b, wanted, settings, e, why));
+    e->same = e->same != (now == SAME);
+    return TB_OK;
+}
+
+char *__real_tb_show_number(double v, char out[TB_SHOW_CHARS]);
+char *__wrap_tb_show_number(double v, char out[TB_SHOW_CHARS])
+{
+    return __real_tb_show_number(now == SHOWN ? v + 1 : v, out);
 }
 
 bool __real_tb_plan_scale(tb_ctx *ctx, const tb_run *r, int node, size_t row,
@@ -139,11 +219,10 @@ static bool left_out(const tb_style *st)
     static const struct {
         damage what;
         const char *role;
-    } parts[] = {{NO_BOX, "box"},
-                 {NO_BAR, "bar"},
-                 {NO_SKIP, "skip"},
-                 {NO_DIAGONAL, "diag"},
-                 {NO_WAY_BACK, "grad-br"}};
+    } parts[] = {
+        {NO_BOX, "box"},       {NO_BAR, "bar"},           {NO_SKIP, "skip"},
+        {NO_DIAGONAL, "diag"}, {NO_WAY_BACK, "grad-br"},  {NO_FLOOR, "floor"},
+        {NO_EDGE, "edge"},     {NO_TICK_BOX, "tick-box"}, {NO_FOCUS, "focus"}};
     for (size_t i = 0; i < TB_LEN(parts); i++)
         if (now == parts[i].what && st && st->role &&
             tb_streq(st->role, parts[i].role))
@@ -233,6 +312,61 @@ static const struct {
     {"SUM", "N=4,d=8,T=4", LANE, "exactly 1"},
     {"SUM", "N=4,d=8,T=4", GRAPH, "on the lane of every floor"},
     {"SUM", "N=4,d=8,T=4", INPUT, "the same numbers"},
+    {"F1", NULL, SHOWN, "the label says"},
+    {"F1", NULL, NO_BAR, "one of them in focus"},
+    {"F1", NULL, NO_FOCUS, "one of them in focus"},
+    {"F1", NULL, VALUE, "gives it alone"},
+    {"F2", NULL, SAME, "x + Sublayer(x) are one block"},
+    {"F2", NULL, SAME, "then x + FFN(x)"},
+    {"F2", NULL, VALUE, "change no bit"},
+    {"F2", NULL, SILENT, "is refused"},
+    {"F2", NULL, NO_BOX, "one box on each"},
+    {"F2", NULL, NO_FLOOR, "one box on each"},
+    {"F3", NULL, GRADIENT, "untouched"},
+    {"F3", NULL, GRADIENT, "two roads add up"},
+    {"F3", NULL, GRADIENT, "both F roads broken"},
+    {"F4", NULL, VALUE, "add up to 0"},
+    {"F4", NULL, VALUE, "divides by d"},
+    {"F4", NULL, VALUE, "d - 1"},
+    {"F5", NULL, VALUE, "give the list back"},
+    {"F5", NULL, VALUE, "alone"},
+    {"F5", NULL, VALUE, "are LayerNorm"},
+    {"F5", "use_dot=0", ZEROS, "moves all"},
+    {"F5", "use_gamma=0,use_beta=0", VALUE, "changes nothing"},
+    {"F6", NULL, SAME, "the same graph"},
+    {"F6", NULL, GRAPH, "the graph's norms"},
+    {"F-MAP", NULL, NO_EDGE, "to an earlier section"},
+    {"CHECK", NULL, VALUE, "what the answers say"},
+    {"CHECK", NULL, NO_TICK_BOX, "boxes"},
+    {"RECALL", NULL, JACOBIAN, "what the answers say"},
+    {"RETELL", NULL, JACOBIAN, "leaves I"},
+    {"RETELL", NULL, GRAPH, "norms on the road"},
+    {"N1", NULL, VALUE, "sums to 1"},
+    {"N1", NULL, VALUE, "nobody sees"},
+    {"N1", NULL, VALUE, "the softmax of"},
+    {"N1", NULL, VALUE, "have the same weights"},
+    {"N1", "turn=1", ZEROS, "have other weights"},
+    {"N2", NULL, VALUE, "sums to 1"},
+    {"N2", NULL, VALUE, "change no bit"},
+    {"N3", NULL, VALUE, "on the distance alone"},
+    {"N3", NULL, VALUE, "keeps the length"},
+    {"N4", NULL, VALUE, "sums to 1"},
+    {"N4", NULL, ZEROS, "is hidden"},
+    {"N4", NULL, STILL, "gets a gradient"},
+    {"N5", "N=2", LANE, "exactly 1"},
+    {"N5", "N=2", LANES, "there is no lane"},
+    {"N5", "N=2", TOTALS, "less arrives"},
+    {"N6", "N=2", SPREAD, "starts as the identity"},
+    {"N6", "N=2", LANE, "in all four"},
+    {"N6", "N=2", SPREAD, "grow less"},
+    {"N7", "N=1", STILL, "as the gradient says"},
+    {"N7", "N=1", STILL, "some step"},
+    {"batchnorm", NULL, VALUE, "no bit of batchnorm"},
+    {"batchnorm", NULL, VALUE, "no bit of layernorm"},
+    {"workbench", "depth=2", ENDLESS, "finite"},
+    {"workbench", "depth=2", LANE, "exactly 1"},
+    {"workbench", "depth=2&block=post-ln", LANES, "not 1"},
+    {"workbench", "depth=2&block=x = F(x)", LANES, "nothing passes"},
 };
 
 static const shot_check *claim_of(const tb_shot *s, const char *text)

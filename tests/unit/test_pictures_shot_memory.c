@@ -41,7 +41,21 @@ TB_TEST(every_allocation_may_fail)
         {"CHECK", "test=1,guess=[1]"},
         {"CHECK", "test=4"},
         {"CHECK", "test=6"},
-        {"CHECK", "test=8,reveal=1"}};
+        {"CHECK", "test=8,reveal=1"},
+        {"CHECK", "test=2"},
+        {"CHECK", "test=3"},
+        {"CHECK", "test=5"},
+        {"CHECK", "test=7"},
+        {"F6", "equation=x = x + attn(norm(x)) + ffn(x)"},
+        {"RETELL", "first=add&second=x&uncover=1"},
+        {"RECALL", "card=2,reveal=1"},
+        {"N1", "T=2"},
+        {"N2", "T=2,heads=2"},
+        {"N3", "T=2,d=2"},
+        {"N4", "T=2"},
+        {"N5", "N=1"},
+        {"N7", "N=1"},
+        {"workbench", "depth=1&width=8&tokens=2&block=x = F(norm(x))"}};
     for (size_t i = 0; i < TB_LEN(shots); i++) {
         /* what a context keeps (product library) is there after one */
         TB_OKAY(T, attempt(T, shots[i][0], shots[i][1], 0));
