@@ -86,7 +86,7 @@ static int list(tb_ctx *ctx, const choice *c, const tb_terminal *term)
         char line[400];
         snprintf(line, sizeof line, "%-19s %-4s %s", card->id, card->shot,
                  card->question);
-        s = tb_card_term(ctx, line, 25, term, out);
+        s = tb_text_term(line, 25, term, out);
     }
     if (s == TB_OK)
         fputs(tb_out_str(out), stdout);

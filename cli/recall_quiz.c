@@ -34,7 +34,7 @@ static bool say(session *s, const char *label, const char *text, int indent)
     tb_out_reset(s->out);
     if (both) {
         strcat(strcpy(both, label), text);
-        status = tb_card_term(s->ctx, both, indent, &s->term, s->out);
+        status = tb_text_term(both, indent, &s->term, s->out);
     }
     free(both);
     if (status == TB_OK)

@@ -52,11 +52,7 @@ typedef struct tb_proof {
  * TB_ERR_MEMORY, is an error. */
 tb_status tb_card_prove(tb_ctx *ctx, size_t i, tb_proof *out);
 
-/** tb_card_term - a card's text, or another, in lines that fit; lines after
- * the first begin `indent` columns in. Plain ASCII spells formulas out. */
-tb_status tb_card_term(tb_ctx *ctx, const char *text, int indent,
-                       const tb_terminal *term, tb_out *out);
-/** tb_proof_term - the numbers of a proof behind a label, in the same way. */
+/** tb_proof_term - the numbers of a proof behind a label, in lines that fit. */
 tb_status tb_proof_term(tb_ctx *ctx, const char *label, const tb_proof *p,
                         int indent, const tb_terminal *term, tb_out *out);
 

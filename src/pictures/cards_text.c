@@ -5,46 +5,6 @@
 
 /* --- terminal ------------------------------------------------------------- */
 
-/* What the cards write beyond ASCII, for terminals that have no more. */
-static const struct {
-    const char *from, *to;
-} plain[] = {{"μ", "mu"},    {"σ", "sigma"}, {"²", "^2"},  {"ε", "eps"},
-             {"γ", "gamma"}, {"β", "beta"},  {"⊙", "(*)"}, {"∂", "d"},
-             {"√", "sqrt"},  {"·", "*"},     {"…", "..."}, {"“", "\""},
-             {"”", "\""},    {"ẑ", "z"},     {"→", "->"}};
-
-static void put_plain(tb_buf *b, const char *s)
-{
-    while (*s) {
-        size_t i = 0, n = 0;
-        for (; i < TB_LEN(plain); i++) {
-            n = strlen(plain[i].from);
-            if (strncmp(s, plain[i].from, n) == 0)
-                break;
-        }
-        if (i < TB_LEN(plain))
-            tb_buf_puts(b, plain[i].to);
-        else
-            tb_buf_putc(b, *s);
-        s += i < TB_LEN(plain) ? n : 1;
-    }
-}
-
-tb_status tb_card_term(tb_ctx *ctx, const char *text, int indent,
-                       const tb_terminal *term, tb_out *out)
-{
-    tb_buf b;
-    tb_buf_init(&b, ctx);
-    if (term->ascii)
-        put_plain(&b, text);
-    else
-        tb_buf_puts(&b, text);
-    tb_term_wrap(&out->buf, term, indent, tb_buf_str(&b));
-    tb_status s = tb_buf_status(&b);
-    tb_buf_clear(&b);
-    return s == TB_OK ? tb_buf_status(&out->buf) : s;
-}
-
 static void put_values(tb_buf *b, const double *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -70,7 +30,7 @@ tb_status tb_proof_term(tb_ctx *ctx, const char *label, const tb_proof *p,
         tb_buf_printf(&b, " (%s)", p->said);
     tb_status s = tb_buf_status(&b);
     if (s == TB_OK)
-        s = tb_card_term(ctx, tb_buf_str(&b), indent, term, out);
+        s = tb_text_term(tb_buf_str(&b), indent, term, out);
     tb_buf_clear(&b);
     return s;
 }

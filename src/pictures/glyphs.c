@@ -183,10 +183,11 @@ const char *tb_ascii_word(uint32_t cp)
     static const struct {
         uint32_t cp;
         const char *word;
-    } words[] = {{0xB2, "^2"},      {0xB3, "^3"},   {0x3B2, "beta"},
-                 {0x3B3, "gamma"},  {0x3B5, "eps"}, {0x3BC, "mu"},
-                 {0x3C3, "sigma"},  {0x3C4, "tau"}, {0x2192, "->"},
-                 {0x221A, "sqrt "}, {0x2264, "<="}, {0x2265, ">="}};
+    } words[] = {
+        {0xB2, "^2"},   {0xB3, "^3"},      {0x3B2, "beta"},  {0x3B3, "gamma"},
+        {0x3B5, "eps"}, {0x3BC, "mu"},     {0x3C3, "sigma"}, {0x3C4, "tau"},
+        {0x2192, "->"}, {0x221A, "sqrt "}, {0x2264, "<="},   {0x2265, ">="},
+        {0xB7, "*"},    {0x1E91, "z"},     {0x2026, "..."},  {0x2299, "(*)"}};
     for (size_t i = 0; i < TB_LEN(words); i++)
         if (words[i].cp == cp)
             return words[i].word;

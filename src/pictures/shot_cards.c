@@ -115,10 +115,10 @@ static tb_status term_item(tb_arena *a, const shot_cards *p, size_t k,
     int indent = p->boxes ? 6 : 3;
     if (!text)
         return TB_ERR_MEMORY;
-    TB_TRY(tb_card_term(a->ctx, text, indent, term, out));
+    TB_TRY(tb_text_term(text, indent, term, out));
     text = tb_arena_printf(a, "%*s%s", indent, "", p->card[k]->answer);
     if (p->reveal)
-        TB_TRY(tb_card_term(a->ctx, text ? text : "", indent, term, out));
+        TB_TRY(tb_text_term(text ? text : "", indent, term, out));
     text = tb_arena_printf(a, "%*sengine: ", indent, "");
     if (p->proof[k].n && (p->boxes || p->reveal))
         TB_TRY(tb_proof_term(a->ctx, text ? text : "", &p->proof[k], indent,

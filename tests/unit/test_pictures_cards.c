@@ -150,15 +150,15 @@ TB_TEST(lines_fit)
             const tb_terminal term = {.width = w, .ascii = i % 2};
             const tb_card *c = tb_card_at(i / 2);
             tb_out_reset(out);
-            TB_OKAY(T, tb_card_term(T->ctx, c->question, 4, &term, out));
-            TB_OKAY(T, tb_card_term(T->ctx, c->answer, 4, &term, out));
+            TB_OKAY(T, tb_text_term(c->question, 4, &term, out));
+            TB_OKAY(T, tb_text_term(c->answer, 4, &term, out));
             TB_CHECK(T, longest_line(tb_out_str(out)) <= (size_t)w);
             for (const char *s = tb_out_str(out); term.ascii && *s; s++)
                 TB_CHECK(T, *s == '\n' || (*s >= ' ' && *s <= '~'));
         }
     tb_out_reset(out);
     const tb_terminal term = {.width = 80, .ascii = true};
-    TB_OKAY(T, tb_card_term(T->ctx, "√(σ² + ε), γ⊙ẑ", 0, &term, out));
+    TB_OKAY(T, tb_text_term("√(σ² + ε), γ⊙ẑ", 0, &term, out));
     TB_STR(T, tb_out_str(out), "sqrt(sigma^2 + eps), gamma(*)z\n");
     tb_out_destroy(out);
 }
