@@ -189,6 +189,54 @@ static tb_status add(layer *y, int i)
     return TB_OK;
 }
 
+static bool is_ready(const layer *y, int node)
+{
+    const tb_wired *n = &y->w->nodes[node];
+    for (int k = 0; k < n->n; k++)
+        if (y->place[n->in[k]] < 0)
+            return false;
+    return y->place[node] < 0;
+}
+
+/* Would it have to stand beside its stream's row, since others read what is
+ * in it? */
+static bool can_wait(const layer *y, int node)
+{
+    const tb_wired *n = &y->w->nodes[node];
+    int at = n->lane && n->stream >= 0 ? y->holder[n->stream] : -1, own = 0;
+    for (int k = 0; k < n->n; k++)
+        own += y->place[n->in[k]] == at;
+    return at >= 0 && own < y->uses[at];
+}
+
+/* Nodes [from, to): in order, those that can wait after all that need not. */
+static tb_status add_all(layer *y, int from, int to)
+{
+    for (int left = to - from; left > 0; left--) {
+        int next = -1;
+        bool waits = true;
+        for (int i = from; i < to && waits; i++)
+            if (is_ready(y, i) && (next < 0 || !can_wait(y, i))) {
+                next = i;
+                waits = can_wait(y, i);
+            }
+        TB_TRY(add(y, next));
+        while (from < to && y->place[from] >= 0)
+            from++;
+    }
+    return TB_OK;
+}
+
+static int run_of(const struct tb_wiring *w, int from)
+{
+    bool leaves = w->nodes[from].kind == TB_WIRED_OUT;
+    int to = from + 1;
+    while (to < w->n && to != w->block &&
+           (w->nodes[to].kind == TB_WIRED_OUT) == leaves)
+        to++;
+    return to;
+}
+
 tb_status tb_wiring_lay(tb_arena *a, const struct tb_wiring *w, bool single,
                         tb_laid *out)
 {
@@ -204,13 +252,13 @@ tb_status tb_wiring_lay(tb_arena *a, const struct tb_wiring *w, bool single,
         return TB_ERR_MEMORY;
     for (size_t i = 0; i < n; i++)
         y.holder[i] = y.place[i] = -1;
-    for (int i = 0; i < w->n; i++) {
-        bool leaves = w->nodes[i].kind == TB_WIRED_OUT;
+    for (int i = 0, to; i < w->n; i = to) { /* nodes, ends, nodes, ends */
+        to = run_of(w, i);
         if (i == w->block)
             out->end = out->ranks;
-        if (i == w->block || (leaves && w->nodes[i - 1].kind != TB_WIRED_OUT))
+        if (i == w->block || w->nodes[i].kind == TB_WIRED_OUT)
             y.least = out->ranks;
-        TB_TRY(add(&y, i));
+        TB_TRY(add_all(&y, i, to));
     }
     if (w->block == w->n)
         out->end = out->ranks;

@@ -189,8 +189,9 @@ static const char *wire_name(const liner *t, const tb_placed *p)
     const tb_wired *w = p->what;
     if (w->stream == p->row && w->lane)
         return t->d->wiring->streams[w->stream];
-    if (!w->name && w->stream >= 0)
-        return t->d->wiring->streams[w->stream];
+    if (!w->name && w->stream >= 0) /* on its way there */
+        return tb_arena_printf(&t->s->arena, "%s\xE2\x80\xB2",
+                               t->d->wiring->streams[w->stream]);
     return w->name ? w->name : tb_wired_text(&t->s->arena, w);
 }
 
