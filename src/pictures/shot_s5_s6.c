@@ -84,6 +84,9 @@ static void tell(tb_shot *s, const stack_run *r)
               stack_lane(r, 0));
     shot_tell(s, "E7.total", "total at the input, relative to the top",
               stack_total(r, 0));
+    shot_tell(s, "E7.token.least", "the same of the token that gets least",
+              r->token[0]);
+    shot_tell(s, "E7.token.most", "and of the one that gets most", r->token[1]);
     shot_tell(s, "E7.least", "least total on the way", least(r));
     shot_tell(s, "E7.most", "largest total on the way", most(r));
     shot_tell(s, "E12.std", "spread of x at the top", stack_std(r, r->spec.n));
@@ -306,7 +309,8 @@ static void say_post(tb_shot *s)
                 "branch cut {E6.lane} of it reach the input. The mean tolls "
                 "1/s alone multiply to {E6.scalar}; one token's J_LN, "
                 "multiplied out, pass {E6.rms} (RMS), {E6.max} at most.");
-    shot_say(s, "Total: with the branches {E7.total} of it reach the input, "
+    shot_say(s, "Total: with the branches {E7.total} of it reach the input "
+                "(from {E7.token.least} to {E7.token.most} by token), "
                 "{E7.least} where it is least. That the lane fades is not "
                 "that the gradient does.");
     shot_say(s, "A toll is no loss by itself: where s < 1 the booth "
@@ -317,7 +321,8 @@ static void say_pre(tb_shot *s, const stack_run *r)
 {
     shot_say(s, "Lane: {E6.lane} on each of {N} floors, whatever the weights "
                 "are.");
-    shot_say(s, "Total: not constant; {E7.total} at the input, up to "
+    shot_say(s, "Total: not constant; {E7.total} at the input (from "
+                "{E7.token.least} to {E7.token.most} by token), up to "
                 "{E7.most} on the way. The spread of x goes from {E12.std.0} "
                 "to {E12.std} at the top.");
     if (r->exit_norms)

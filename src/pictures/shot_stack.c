@@ -318,6 +318,8 @@ static void copy_flow(const tb_flow *f, stack_run *r)
         out->branch_ratio = row->branch_ratio;
     }
     r->std_0 = f->rows[0].std_x;
+    r->token[0] = f->rows[0].total_min;
+    r->token[1] = f->rows[0].total_max;
     r->product = f->rows[0].toll_product;
 }
 

@@ -51,12 +51,13 @@ typedef struct stack_floor {
 
 typedef struct stack_run {
     stack_spec spec;
-    const char *equation;     /* x = norm(x + F(x)) */
-    const char *text;         /* the whole block, as it was run */
-    const char *where;        /* "attention and feed-forward in turn, ..." */
-    stack_floor *floor;       /* [n], the lowest first */
-    double std_0;             /* of x_0 */
-    double product;           /* of the tolls on the lane, as flow has it */
+    const char *equation; /* x = norm(x + F(x)) */
+    const char *text;     /* the whole block, as it was run */
+    const char *where;    /* "attention and feed-forward in turn, ..." */
+    stack_floor *floor;   /* [n], the lowest first */
+    double std_0;         /* of x_0 */
+    double token[2]; /* total at the input of the token that gets least, most */
+    double product;  /* of the tolls on the lane, as flow has it */
     double exit_toll, exit_s; /* of the final norm */
     int exit_norms;
     stack_matrix booths;
