@@ -200,8 +200,8 @@ tb_status tb_table_term(tb_ctx *ctx, const tb_table *table,
 /** tb_log_bar - v between low and high on a log scale as a bar of at most
  * `cells` columns: for a cell of a table in text. What is 0 or less is a mark,
  * what is not a number "?". */
-tb_status tb_log_bar(const tb_terminal *term, double v, double low,
-                     double high, int cells, tb_out *out);
+tb_status tb_log_bar(const tb_terminal *term, double v, double low, double high,
+                     int cells, tb_out *out);
 /** tb_table_html - <table> with caption and scope; sortable in a report. */
 tb_status tb_table_html(tb_ctx *ctx, const tb_table *table, tb_out *out);
 
@@ -381,6 +381,7 @@ typedef struct tb_tower {
     size_t k;                   /* of the output at the ground */
     const double *lane, *total; /* [n + 1], from the ground; relative to the
                                    top */
+    const double *std;          /* [n + 1] spread of x, or NULL */
     bool exit;                  /* norms after the last floor ... */
     double exit_toll;           /* ... and their RMS gain */
     const char *note;           /* what a floor is, or NULL */

@@ -23,12 +23,14 @@ shot_tower_of *shot_tower_make(tb_shot *s, const char *title,
     shot_tower_of *t = shot_alloc(s, 1, sizeof *t);
     double *lane = shot_alloc(s, n + 1, sizeof *lane);
     double *total = shot_alloc(s, n + 1, sizeof *total);
+    double *std = shot_alloc(s, n + 1, sizeof *std);
     const tb_tower_floor *floors = floors_of(s, r);
-    if (!t || !lane || !total || !floors)
+    if (!t || !lane || !total || !std || !floors)
         return NULL;
     for (size_t k = 0; k <= n; k++) {
         lane[k] = stack_lane(r, k);
         total[k] = stack_total(r, k);
+        std[k] = stack_std(r, k);
     }
     *t = (shot_tower_of){.run = r,
                          .tower = {.title = title,
@@ -37,6 +39,7 @@ shot_tower_of *shot_tower_make(tb_shot *s, const char *title,
                                    .n = n,
                                    .lane = lane,
                                    .total = total,
+                                   .std = std,
                                    .exit = r->exit_norms > 0,
                                    .exit_toll = r->exit_toll}};
     return t;

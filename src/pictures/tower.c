@@ -170,11 +170,13 @@ static void floor_notes(const layout *l, size_t k)
     tb_scene_text(l->s, NOTE_X, y_of(l, (double)k - 0.48) + 4, words, &text);
 }
 
-/* "floor 3, attn: toll 0.71 on the lane; below it lane 0.5, total 0.9" */
+/* "floor 3, attn: toll 0.71 on the lane; below it lane 0.5, total 0.9; spread
+ * of x above it 1.2" */
 static const char *floor_title(const layout *l, size_t k)
 {
     const tb_tower_floor *f = &l->t->floors[k - 1];
-    char toll[TB_SHOW_CHARS], lane[TB_SHOW_CHARS], total[TB_SHOW_CHARS];
+    char toll[TB_SHOW_CHARS], lane[TB_SHOW_CHARS], total[TB_SHOW_CHARS],
+        std[TB_SHOW_CHARS];
     tb_arena *a = &l->s->arena;
     const char *norm = f->on_lane ? "lane" : "branch";
     if (!f->on_lane && !f->on_branch)
@@ -184,10 +186,12 @@ static const char *floor_title(const layout *l, size_t k)
                                tb_show_number(f->toll, toll), norm);
     else
         norm = tb_arena_printf(a, "norms on the %s", norm);
-    return tb_arena_printf(a, "floor %zu, %s: %s; below it lane %s, total %s",
-                           k, f->name, norm ? norm : "",
-                           tb_show_number(l->t->lane[k - 1], lane),
-                           tb_show_number(l->t->total[k - 1], total));
+    return tb_arena_printf(
+        a, "floor %zu, %s: %s; below it lane %s, total %s%s%s", k, f->name,
+        norm ? norm : "", tb_show_number(l->t->lane[k - 1], lane),
+        tb_show_number(l->t->total[k - 1], total),
+        l->t->std ? "; spread of x above it " : "",
+        l->t->std ? tb_show_number(l->t->std[k], std) : "");
 }
 
 /* From ground to roof; of a floor without a skip to the fork, and again from

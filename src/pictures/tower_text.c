@@ -112,27 +112,36 @@ static void put_gain(tb_grid *g, tb_arena *a, const tb_terminal *term,
         tb_grid_text(g, bar(a, term, y, v, cells));
 }
 
-static tb_status lines(tb_arena *a, const tb_tower *t, const tb_terminal *term,
-                       tb_out *out)
+/* With a spread if there is one, with bars if they are long enough. */
+static size_t heads(const tb_tower *t, bool bars, tb_column *out)
 {
-    static const tb_column with_bars[] = {
+    static const tb_column all[] = {
         {.head = "x", .align = TB_RIGHT},
         {.head = "below", .priority = 3},
         {.head = "toll", .align = TB_RIGHT, .priority = 1},
+        {.head = "std x", .align = TB_RIGHT, .priority = 2},
         {.head = "lane", .align = TB_RIGHT},
         {.head = "", .priority = 4},
         {.head = "total", .align = TB_RIGHT},
         {.head = "", .priority = 4}};
-    const tb_column plain[] = {with_bars[0], with_bars[1], with_bars[2],
-                               with_bars[3], with_bars[5]};
+    size_t n = 0;
+    for (size_t i = 0; i < TB_LEN(all); i++)
+        if (i == 3 ? t->std != NULL : bars || *all[i].head)
+            out[n++] = all[i];
+    return n;
+}
+
+static tb_status lines(tb_arena *a, const tb_tower *t, const tb_terminal *term,
+                       tb_out *out)
+{
     size_t n = t->n, step = (n + LINES - 1) / LINES;
-    int cells = (tb_terminal_width(term) - 48) / 2;
-    bool bars = cells >= SHORT;
+    int cells = (tb_terminal_width(term) - (t->std ? 55 : 48)) / 2;
+    tb_column columns[8];
+    size_t count = heads(t, cells >= SHORT, columns);
     tb_axis y = {0};
     tb_grid g;
     scale(t, &y);
-    TB_TRY(tb_grid_init(&g, a, t->title, bars ? with_bars : plain,
-                        bars ? TB_LEN(with_bars) : TB_LEN(plain), n + 2));
+    TB_TRY(tb_grid_init(&g, a, t->title, columns, count, n + 2));
     for (size_t k = n + 1; k-- > 0;) {
         if ((n - k) % step && k)
             continue;
@@ -142,6 +151,8 @@ static tb_status lines(tb_arena *a, const tb_tower *t, const tb_terminal *term,
             tb_grid_number(&g, t->floors[k - 1].toll);
         else
             tb_grid_text(&g, "");
+        if (t->std)
+            tb_grid_number(&g, t->std[k]);
         put_gain(&g, a, term, &y, t->lane[k], cells);
         put_gain(&g, a, term, &y, t->total[k], cells);
     }

@@ -154,6 +154,31 @@ TB_TEST(opened_booth)
     tb_shot_destroy(s);
 }
 
+/* E7 by token; E12: the spread of x on every floor, on hover and as text. */
+TB_TEST(tokens_and_spreads)
+{
+    tb_scene *scene;
+    tb_out *out;
+    tb_shot *s = make_shot(T, "S6", "N=3,d=8,T=4");
+    double total = number_of(T, s, "E7.total");
+    TB_CHECK(T, number_of(T, s, "E7.token.least") < total &&
+                    number_of(T, s, "E7.token.most") > total);
+    TB_OKAY(T, tb_shot_scene(s, &scene));
+    const tb_item *booth = part(T, scene, "toll", 2);
+    TB_REQUIRE(T, booth && booth->style.title);
+    TB_CHECK(T, strstr(booth->style.title, "; spread of x above it 1."));
+    tb_scene_destroy(scene);
+    TB_OKAY(T, tb_out_create(T->ctx, &out));
+    TB_OKAY(T, tb_shot_term(s, NULL, out));
+    TB_CHECK(T, strstr(tb_out_str(out), "  std x  "));
+    tb_out_destroy(out);
+    tb_shot_destroy(s);
+    s = make_shot(T, "S5", "N=3,d=8,T=1"); /* there is one */
+    TB_NEAR(T, number_of(T, s, "E7.token.least"),
+            number_of(T, s, "E7.token.most"), 1e-12);
+    tb_shot_destroy(s);
+}
+
 TB_TEST(other_settings)
 {
     static const char *const sets[] = {
