@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import urllib.parse
 
 sys.dont_write_bytecode = True
@@ -454,7 +455,8 @@ def the_learning_arrow_walks(t):
     t.eq(page.run(WALKERS), [], "nothing moves by itself")
     page.run("document.querySelector('[data-walk]').click()")
     most, last, moves = 0, None, 0
-    for _ in range(300):
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
         now = page.run(WALKERS)
         most, moves, last = max(most, len(now)), moves + (now != last), now
         if not now and moves > 2:

