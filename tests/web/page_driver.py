@@ -118,14 +118,10 @@ class Browser:
           const [shot, done] = arguments;
           const f = document.querySelector(`figure[data-shot="${shot}"]`);
           f.scrollIntoView({ block: "center", behavior: "instant" });
-          let last = "", calm = 0, left = 400;
+          let frames = 0, left = 2000; // two frames: it knows that it is seen
           (function look() {
-            const now = f.querySelector(".command code").textContent + "|" +
-              f.querySelector(".error").textContent +
-              f.querySelector(".says").textContent;
-            calm = now === last ? calm + 1 : 0;
-            last = now;
-            if (calm < 12 && left-- > 0) return setTimeout(look, 25);
+            if (frames++ < 3 || f.ariaBusy && left-- > 0)
+              return requestAnimationFrame(look);
             const ids = {};
             for (const q of f.querySelectorAll("output[data-q]"))
               ids[q.dataset.q] = q.textContent;

@@ -241,7 +241,7 @@ def looks(width, theme):
             for name in sections():
                 page.run("document.getElementById(arguments[0])"
                          ".scrollIntoView({ behavior: 'instant' })", name)
-                page.wait("setTimeout(arguments[0], 250)")
+                page.wait("setTimeout(arguments[0], 80)")
                 t.ok(len(page.picture("%s-%d-%s" % (name, width, theme))) > 5000, name)
         finally:
             page.size(WIDE)

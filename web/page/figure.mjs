@@ -125,6 +125,7 @@ export class Figure {
   draw(since = performance.now()) {
     this.since ??= since;
     if (!this.engine || !this.visible || this.frame) return;
+    this.root.setAttribute("aria-busy", "true");
     if (this.cost > SLOW) {
       clearTimeout(this.rest);
       this.rest = setTimeout(() => this.#now(), REST);
@@ -138,6 +139,7 @@ export class Figure {
     const began = performance.now();
     const since = this.since;
     this.frame = this.since = undefined;
+    this.root.removeAttribute("aria-busy");
     if (settings === this.drawn) return;
     this.drawn = settings;
     if (this.controls.of.card) this.controls.fold(this.value("card"));
