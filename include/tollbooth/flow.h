@@ -83,10 +83,11 @@ typedef struct tb_flow_row {
     double median_x;  /* and the one in the middle */
     size_t top_token; /* where the largest is, from 1 */
     size_t top_channel;
-    double std_first; /* std_x of the first token of each row alone */
-    double angle;     /* between x_(k-1) and x_k, mean over tokens, over pi */
-    size_t nonfinite; /* numbers in x_k and in its gradient */
-    bool audited;     /* of J = d x_k / d x_(k-1), n = its elements: */
+    double std_first;   /* std_x of the first token of each row alone */
+    double angle;       /* between x_(k-1) and x_k, mean over tokens, over pi */
+    size_t nonfinite;   /* numbers in x_k and in its gradient, */
+    size_t nonfinite_x; /* in x_k alone */
+    bool audited;       /* of J = d x_k / d x_(k-1), n = its elements: */
     double identity_share, identity_share_error; /* tr(J)/n and its standard
                          error; 0: by all rows of J, no probes */
     double jacobian_rms, jacobian_rms_error;     /* |J|_F / sqrt(n) */

@@ -108,15 +108,21 @@ tb_status tb_walk_tolls(tb_walk *w, const tb_run *run, size_t p, int lo, int hi,
     return s;
 }
 
+void tb_walk_spread(tb_walk *w, const void *x, tb_flow_row *row)
+{
+    const tb_spread s = tb_flow_spread(w->ctx, w->k, w->nx, x);
+    row->std_x = s.std;
+    row->nonfinite_x = s.nonfinite;
+    row->nonfinite += s.nonfinite;
+    w->nonfinite += s.nonfinite;
+}
+
 tb_status tb_walk_values(tb_walk *w, const tb_run *run, size_t p, int lo,
                          int hi, const void *in, const void *out,
                          tb_flow_row *row)
 {
     const tb_graph *g = tb_model_graph(w->m, p);
-    const tb_spread x = tb_flow_spread(w->ctx, w->k, w->nx, out);
-    row->std_x = x.std;
-    row->nonfinite += x.nonfinite;
-    w->nonfinite += x.nonfinite;
+    tb_walk_spread(w, out, row);
     TB_TRY(tb_walk_tolls(w, run, p, lo, hi, row));
     TB_TRY(tb_walk_stream(w, in, out, row));
     return branch_size(w, run, g, lo, hi, in, &row->branch_ratio);
@@ -267,8 +273,7 @@ static tb_status stem_row(tb_walk *w)
     tb_run run;
     void *from[TB_WALK_STREAMS], *gin[1] = {NULL};
     tb_walk_gains(w, w->total, row);
-    row->std_x =
-        tb_flow_spread(w->ctx, w->k, w->nx, tb_model_stream(w->m, stem)).std;
+    tb_walk_spread(w, tb_model_stream(w->m, stem), row);
     TB_TRY(tb_walk_stream(w, NULL, tb_model_stream(w->m, stem), row));
     tb_walk_pieces(w, w->total, from);
     tb_bwd b = {

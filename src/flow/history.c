@@ -191,7 +191,7 @@ static tb_status stem_down(tb_history *h)
     TB_TRY(tb_model_run(w->m, stem, w->batch, &run));
     TB_TRY(pull_both(h, &run, stem));
     tb_walk_gains(w, w->total, row);
-    row->std_x = tb_flow_spread(w->ctx, w->k, w->nx, run.outputs[0]).std;
+    tb_walk_spread(w, run.outputs[0], row);
     return tb_walk_stream(w, NULL, run.outputs[0], row);
 }
 

@@ -29,7 +29,7 @@ static finding count_nonfinite(const tb_flow *f, size_t nonfinite)
         if (f->rows[i].nonfinite)
             at = &f->rows[i];
     for (size_t i = f->nrows; nonfinite && i-- > 0;)
-        if (f->rows[i].nonfinite && !tb_isfinite(f->rows[i].norm_x))
+        if (f->rows[i].nonfinite_x)
             at = &f->rows[i];
     return (finding){.value = (double)nonfinite, .at = at, .applies = true};
 }

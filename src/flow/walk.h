@@ -123,6 +123,9 @@ tb_status tb_walk_values(tb_walk *w, const tb_run *run, size_t p, int lo,
                          int hi, const void *in, const void *out,
                          tb_flow_row *row);
 
+/** tb_walk_spread - of x_k: its standard deviation, what is not finite. */
+void tb_walk_spread(tb_walk *w, const void *x, tb_flow_row *row);
+
 /** tb_walk_stream - outliers, token lengths and turns of x_k after x_(k-1),
  * which is NULL at the stem. */
 tb_status tb_walk_stream(tb_walk *w, const void *before, const void *x,

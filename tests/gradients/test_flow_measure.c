@@ -394,7 +394,31 @@ TB_TEST(verdicts)
     check_verdict(T, "layerscale", 3, NULL, "DEADDEPTH", "NOTE");
     check_verdict(T, "pre-ln", 3, NULL, "DEADDEPTH", "OK");
     check_verdict(T, "x = F(x)", 3, NULL, "DEADDEPTH", "absent");
+    /* much is added, but along x: no angle */
+    check_verdict(T, "attn(x) = x\nffn(x) = x\nx = x + F(x)", 3, NULL,
+                  "DEADDEPTH", "NOTE");
+    check_verdict(T, "attn(x) = q(x)\nx = x + attn(x)", 3, NULL, "DEADDEPTH",
+                  "OK");
     check_verdict(T, "x = F(x)", 3, NULL, "TOLL", "absent");
+}
+
+/* 1e200 twice is too much for a double; from there down no gradient is left. */
+TB_TEST(the_first_place_that_is_not_finite)
+{
+    tb_flow_spec s = tiny_spec(3, TB_COTANGENT_LOSS);
+    tb_flow *f = measure(T, "x = 1e200*x", &s);
+    TB_REQUIRE(T, f && f->nrows == 4);
+    const tb_verdict *v = verdict(f, "NONFINITE");
+    TB_STR(T, v->where, "k 2, block of block 2");
+    TB_CHECK(T, f->rows[2].nonfinite >= TOKENS * WIDTH);
+    tb_flow_free(T->ctx, f);
+    s.cotangent = TB_COTANGENT_RANDOM;
+    f = measure(T, "pre-ln", &s);
+    TB_REQUIRE(T, f);
+    TB_STR(T, verdict(f, "NONFINITE")->where, "");
+    for (size_t k = 0; k < f->nrows; k++)
+        TB_CHECK(T, f->rows[k].nonfinite == 0);
+    tb_flow_free(T->ctx, f);
 }
 
 TB_TEST(unknown_codes_are_refused)
