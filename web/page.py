@@ -62,7 +62,7 @@ def number_text(value):
 # --- figures -----------------------------------------------------------------
 
 def quote(number):
-    return (f'<output data-q="{escape(number["id"])}" aria-live="off">'
+    return (f'<output data-q="{escape(number["id"])}">'
             f'{escape(number["shown"])}</output>')
 
 

@@ -103,7 +103,7 @@ class Slim:
                 rest += attribute(name, value)  # panels, for thumbnails
             elif name in GEOMETRY:
                 rest += geometry(name, value)
-            elif name not in DROPPED:
+            elif name not in DROPPED and (name, value) != ("opacity", "1"):
                 rest += attribute(name, value)
         if classes or looks:  # first: no space before the slash of most ends
             rest = f"\0{len(self.looks)}\0" + rest

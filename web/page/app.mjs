@@ -140,6 +140,8 @@ function openForPrint() {
 async function start() {
   const rows = JSON.parse($("rows").textContent);
   makeFigures(rows);
+  // one line per figure is read aloud, not each number
+  document.querySelectorAll("output").forEach((q) => { q.ariaLive = "off"; });
   document.querySelectorAll("main section").forEach(startWords);
   document.querySelector(".tools").hidden = false;
   $("theme").addEventListener("change", () => {
