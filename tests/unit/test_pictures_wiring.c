@@ -237,6 +237,26 @@ TB_TEST(every_block_with_an_encoder)
         check_block(T, names[i], TB_STACKS_BOTH);
 }
 
+/* Every block of the language's page. */
+TB_TEST(every_block_of_the_docs)
+{
+    static char page[1 << 16];
+    FILE *f = fopen(TB_SOURCE_DIR "/docs/language.md", "rb");
+    size_t n = f ? fread(page, 1, sizeof page - 1, f) : 0;
+    int found = 0;
+    if (f)
+        fclose(f);
+    TB_CHECK(T, n > 0 && n < sizeof page - 1);
+    for (char *at = page; (at = strstr(at, "```block\n")); found++) {
+        char *text = at + strlen("```block\n"), *end = strstr(text, "```");
+        TB_CHECK(T, end);
+        *end = 0;
+        check_block(T, text, TB_STACKS_DECODER);
+        at = end + 1;
+    }
+    TB_CHECK(T, found > 20);
+}
+
 /* --- ops ------------------------------------------------------------------ */
 
 static const char *const texts[] = {
