@@ -16,7 +16,8 @@ extern "C" {
 typedef enum tb_explain_format {
     TB_EXPLAIN_TEXT,
     TB_EXPLAIN_LATEX,
-    TB_EXPLAIN_MATHML
+    TB_EXPLAIN_MATHML,
+    TB_EXPLAIN_SVG
 } tb_explain_format;
 
 /** How far the symbolic Jacobian, evaluated in double on random numbers, is

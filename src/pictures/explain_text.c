@@ -419,6 +419,15 @@ static tb_status explain_scene(tb_ctx *ctx, tb_explained *e, tb_scene **out)
     return tb_scene_done(all, out);
 }
 
+static tb_status explain_svg(tb_ctx *ctx, tb_explained *e, tb_out *out)
+{
+    tb_scene *scene;
+    TB_TRY(explain_scene(ctx, e, &scene));
+    tb_status s = tb_scene_svg(scene, NULL, out);
+    tb_scene_destroy(scene);
+    return s;
+}
+
 static tb_status explain_formula(tb_ctx *ctx, const tb_explained *e,
                                  tb_notation note, bool expand, tb_out *out)
 {
@@ -442,6 +451,8 @@ tb_status tb_explain_text(tb_ctx *ctx, const tb_block *b,
     if (s == TB_OK)
         s = format == TB_EXPLAIN_TEXT
                 ? explain_terminal(ctx, &e, &term, expand, out)
+            : format == TB_EXPLAIN_SVG
+                ? explain_svg(ctx, &e, out)
                 : explain_formula(ctx, &e,
                                   format == TB_EXPLAIN_LATEX ? TB_NOTE_LATEX
                                                              : TB_NOTE_MATHML,
