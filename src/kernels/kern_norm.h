@@ -26,6 +26,13 @@ TB_INLINE bool FN(stat_near)(const double *stat)
     return __builtin_fabs(stat[0]) * stat[1] <= 1;
 }
 
+/* What centre_of then gives is plain: hi and r are mean and rstd. */
+TB_INLINE bool FN(stat_usual)(const double *stat)
+{
+    return stat[1] >= RSTD_SMALL && stat[1] <= 1 / RSTD_SMALL &&
+           FN(stat_near)(stat);
+}
+
 TB_INLINE FN(centre) FN(centre_of)(const double *stat)
 {
     double pre = 1, mean = stat[0], rstd = stat[1];
@@ -135,23 +142,29 @@ typedef struct moments {
  * them. */
 enum { MOMENTS = 128 };
 
-/* `keep`: what is summed goes there too, unless NULL. */
+/* Where what is summed goes, too, if `keeps`. */
+typedef struct moments_keep {
+    bool keeps;
+    float *to;
+} moments_keep;
+
 TB_INLINE void moments_of_four(const source_f32 *s, take_f32 how, size_t i,
-                               float *keep, pack_f32 *sum, pack_f32 *square)
+                               moments_keep keep, pack_f32 *sum,
+                               pack_f32 *square)
 {
     pack_f32 v[4];
     for (size_t j = 0; j < 4; j++) {
         v[j] = take_pack_f32(s, how, i + 16 * j);
         TB_ONCE(v[j]);
-        if (keep)
-            put_f32(keep + i + 16 * j, v[j], false);
+        if (keep.keeps)
+            put_f32(keep.to + i + 16 * j, v[j], false);
     }
     *sum = (v[0] + v[1]) + (v[2] + v[3]);
     *square = (v[0] * v[0] + v[1] * v[1]) + (v[2] * v[2] + v[3] * v[3]);
 }
 
 TB_INLINE void moments_add(moments *m, const source_f32 *s, take_f32 how,
-                           size_t i, float *keep)
+                           size_t i, moments_keep keep)
 {
     pack_f32 s0, s1, q0, q1;
     moments_of_four(s, how, i, keep, &s0, &q0);
@@ -190,12 +203,19 @@ TB_INLINE double stat_of_sums(const tb_k_norm *p, double sum, double squares,
 TB_INLINE bool moments_stat(const tb_k_norm *p, moments *m, const source_f32 *s,
                             take_f32 how, double *stat)
 {
-    double l1[8], l2[8];
-    memcpy(l1, &m->s, sizeof l1);
-    memcpy(l2, &m->q, sizeof l2);
-    moments_rest(s, how, p->d - p->d % MOMENTS, p->d, 8, l1, l2);
-    double squares = tree8(l2);
-    double var = stat_of_sums(p, tree8(l1), squares, stat);
+    double sum, squares;
+    if (p->d % MOMENTS == 0) {
+        sum = tree8_of(m->s);
+        squares = tree8_of(m->q);
+    } else {
+        double l1[8], l2[8];
+        memcpy(l1, &m->s, sizeof l1);
+        memcpy(l2, &m->q, sizeof l2);
+        moments_rest(s, how, p->d - p->d % MOMENTS, p->d, 8, l1, l2);
+        sum = tree8(l1);
+        squares = tree8(l2);
+    }
+    double var = stat_of_sums(p, sum, squares, stat);
     double mean_square = squares / (double)p->d;
     /* within these no square of a float left its range */
     return var > 0.5 * mean_square && mean_square > 0x1p-80 &&
@@ -238,7 +258,7 @@ static bool stat_by_blocks(const tb_k_norm *p, const float *x, double *stat)
     if (p->d < MOMENTS)
         return false;
     for (size_t i = 0; i + MOMENTS <= p->d; i += MOMENTS)
-        moments_add(&m, &s, TAKE_X_f32, i, NULL);
+        moments_add(&m, &s, TAKE_X_f32, i, (moments_keep){.to = NULL});
     return moments_stat(p, &m, &s, TAKE_X_f32, stat);
 }
 #endif
@@ -298,9 +318,10 @@ static void FN(sum_row)(size_t d, const FN(source) * s, REAL *y)
 #if REAL_BITS == 32 && !TB_SMALL
 /* --- rows in a pipeline --------------------------------------------------- */
 
-/* While row r is written a row further on is measured, block by block: loads,
- * sums and stores of different rows overlap. A sum is stored as it is measured
- * and read again, or, where it goes past the caches, made twice. */
+/* While a group of rows is written the next one is measured, block by block:
+ * loads, sums and stores of different rows overlap. Two rows share what they
+ * load of gain and bias. A sum is stored as it is measured and read again, or,
+ * where it goes past the caches, made twice. */
 typedef struct pipe {
     const tb_k_norm *p;
     source_f32 s; /* of row 0 */
@@ -308,11 +329,16 @@ typedef struct pipe {
     float *y;
 } pipe;
 
-/* What is constant in one compiled copy of the pipeline. */
+/* What is constant in one compiled copy of the pipeline. Sums go row by row:
+ * four arrays of two rows would not stay in a first-level cache. So do rows
+ * from far: one long stream is read faster than two. */
 typedef struct pipe_form {
     take_f32 how;
     bool biased, stream;
+    size_t rows; /* of a group */
 } pipe_form;
+
+enum { PIPE_ROWS = 2 };
 
 TB_INLINE bool pipe_keeps(pipe_form f)
 {
@@ -325,6 +351,11 @@ TB_INLINE source_f32 pipe_source(const pipe *j, size_t row)
     s.x += row * j->p->d;
     s.r = s.r ? s.r + row * j->p->d : NULL;
     return s;
+}
+
+TB_INLINE bool pipe_sums(pipe_form f)
+{
+    return f.how != TAKE_X_f32 && f.stream;
 }
 
 /* A row from when it is measured on, and how to take it. */
@@ -340,75 +371,92 @@ TB_INLINE take_f32 pipe_how_again(pipe_form f)
     return pipe_keeps(f) ? TAKE_X_f32 : f.how;
 }
 
-/* Columns [i, i + MOMENTS) of a row whose centre is plain. */
-TB_INLINE void pipe_write(const source_f32 *s, take_f32 how, centre_f32 c,
-                          const float *gain, const float *bias, bool stream,
-                          size_t i, float *sum, float *y)
+/* How many rows lie between one that is measured and the one written beside it.
+ * Past the caches a row is done before its sums are needed. */
+TB_INLINE size_t pipe_ago(pipe_form f)
 {
-    for (size_t to = i + MOMENTS; i < to; i += PACK_f32) {
-        pack_f32 v = take_pack_f32(s, how, i);
-        if (sum)
-            put_f32(sum + i, v, stream);
-        v = (v - c.hi) * c.r * load_f32(gain + i);
-        if (bias)
-            v += load_f32(bias + i);
-        put_f32(y + i, v, stream);
+    return f.stream ? 2 * f.rows : f.rows;
+}
+
+/* A group on its way in and an earlier one on its way out; rows follow each
+ * other in memory. */
+typedef struct pipe_pair {
+    source_f32 in, out;
+    moments_keep keep;
+    const float *gain, *bias;
+    float *sum, *y;
+    size_t d;
+} pipe_pair;
+
+TB_INLINE pipe_pair pipe_pair_of(const pipe *j, pipe_form f, size_t next)
+{
+    const size_t d = j->p->d, ago = pipe_ago(f);
+    const size_t row = next > ago ? next - ago : 0;
+    return (pipe_pair){
+        .in = pipe_source(j, next < j->p->rows ? next : 0),
+        .out = pipe_again(j, f, row),
+        .keep = {pipe_keeps(f), pipe_keeps(f) ? j->sum + next * d : NULL},
+        .gain = j->p->gain,
+        .bias = j->p->bias,
+        .sum = pipe_sums(f) ? j->sum + row * d : NULL,
+        .y = j->y + row * d,
+        .d = d};
+}
+
+/* Columns [i, i + PACK) of a group. */
+TB_INLINE void pipe_write(pipe_pair g, pipe_form f, const centre_f32 *c,
+                          size_t i)
+{
+    pack_f32 gain = load_f32(g.gain + i), bias = {0};
+    if (f.biased)
+        bias = load_f32(g.bias + i);
+    if (f.rows > 1) {
+        TB_ONCE(gain);
+        TB_ONCE(bias);
+    }
+    for (size_t k = 0; k < f.rows; k++, i += g.d) {
+        pack_f32 v = take_pack_f32(&g.out, pipe_how_again(f), i);
+        if (pipe_sums(f))
+            put_f32(g.sum + i, v, f.stream);
+        v = (v - c[k].hi) * c[k].r * gain;
+        put_f32(g.y + i, f.biased ? v + bias : v, f.stream);
     }
 }
 
-/* The columns that fill no block. */
-TB_INLINE void pipe_write_rest(const source_f32 *s, take_f32 how, centre_f32 c,
-                               const float *gain, const float *bias, size_t d,
-                               float *sum, float *y)
+/* The columns of row k that fill no block. */
+TB_INLINE void pipe_rest(pipe_pair g, pipe_form f, bool in, bool out,
+                         centre_f32 c, size_t k)
 {
-    for (size_t i = d - d % MOMENTS; i < d; i++) {
-        float v = take_one_f32(s, how, i);
-        if (sum)
-            sum[i] = v;
-        v = (v - c.hi) * c.r * gain[i];
-        y[i] = bias ? v + bias[i] : v;
+    for (size_t i = g.d - g.d % MOMENTS; i < g.d; i++) {
+        const size_t at = k * g.d + i;
+        if (in && pipe_keeps(f))
+            g.keep.to[at] = take_one_f32(&g.in, f.how, at);
+        if (!out)
+            continue;
+        float v = take_one_f32(&g.out, pipe_how_again(f), at);
+        if (pipe_sums(f))
+            g.sum[at] = v;
+        v = (v - c.hi) * c.r * g.gain[i];
+        g.y[at] = f.biased ? v + g.bias[i] : v;
     }
 }
 
-TB_INLINE void pipe_keep_rest(const source_f32 *s, take_f32 how, size_t d,
-                              float *keep)
+/* The group at row `next` in, that of pipe_ago out; `in`, `out`: whether. */
+TB_INLINE void pipe_step(const pipe *j, pipe_form f, size_t next, bool in,
+                         bool out, const centre_f32 *c, moments *m)
 {
-    for (size_t i = d - d % MOMENTS; keep && i < d; i++)
-        keep[i] = take_one_f32(s, how, i);
-}
-
-/* Row `row` out, row `next` in. */
-TB_INLINE void pipe_row(const pipe *j, pipe_form f, centre_f32 c, size_t row,
-                        size_t next, moments *m)
-{
-    const size_t d = j->p->d;
-    const float *gain = j->p->gain, *bias = f.biased ? j->p->bias : NULL;
-    const source_f32 s = pipe_again(j, f, row), n = pipe_source(j, next);
-    const take_f32 how = pipe_how_again(f);
-    float *y = j->y + row * d, *keep = NULL, *sum = NULL;
-    if (pipe_keeps(f))
-        keep = j->sum + next * d;
-    else if (f.how != TAKE_X_f32)
-        sum = j->sum + row * d;
-    moments now = {.s = {0}};
-    for (size_t i = 0; i + MOMENTS <= d; i += MOMENTS) {
-        moments_add(&now, &n, f.how, i, keep);
-        pipe_write(&s, how, c, gain, bias, f.stream, i, sum, y);
+    const pipe_pair g = pipe_pair_of(j, f, next);
+    moments now[PIPE_ROWS] = {{.s = {0}}};
+    for (size_t i = 0; i + MOMENTS <= g.d; i += MOMENTS) {
+        for (size_t k = 0; in && k < f.rows; k++)
+            moments_add(&now[k], &g.in, f.how, i + k * g.d, g.keep);
+        for (size_t n = 0; out && n < MOMENTS; n += PACK_f32)
+            pipe_write(g, f, c, i + n);
     }
-    pipe_keep_rest(&n, f.how, d, keep);
-    pipe_write_rest(&s, how, c, gain, bias, d, sum, y);
-    *m = now;
-}
-
-TB_INLINE void pipe_measure(const pipe *j, pipe_form f, size_t row, moments *m)
-{
-    const size_t d = j->p->d;
-    const source_f32 s = pipe_source(j, row);
-    float *keep = pipe_keeps(f) ? j->sum + row * d : NULL;
-    *m = (moments){.s = {0}};
-    for (size_t i = 0; i + MOMENTS <= d; i += MOMENTS)
-        moments_add(m, &s, f.how, i, keep);
-    pipe_keep_rest(&s, f.how, d, keep);
+    for (size_t k = 0; k < f.rows; k++)
+        m[k] = now[k];
+    for (size_t k = 0; g.d % MOMENTS > 0 && k < f.rows; k++)
+        pipe_rest(g, f, in, out, c[k], k);
 }
 
 /* A row on its way: `apart` if its sum is written and all else is to be done
@@ -445,68 +493,89 @@ static void pipe_apart(const pipe *j, bool summed, size_t row,
     norm_row_f32(j->p, state->stat, j->sum ? j->sum + at : s.x, j->y + at);
 }
 
-/* Two rows ahead, so that nothing waits for a root and a division. The last
- * two rows have none to measure. */
-TB_INLINE void pipe_run(const pipe *j, pipe_form f, double *stat)
+/* The centres of rows that were measured; false if one of them is not usual,
+ * and then all are written. */
+TB_INLINE bool pipe_centre(const pipe *j, pipe_form f, size_t row, moments *m,
+                           double *stat, centre_f32 *c)
 {
-    const size_t rows = j->p->rows;
-    pipe_state now, next = {.apart = false};
-    moments m;
-    pipe_measure(j, f, 0, &m);
-    pipe_finish(j, f, 0, &m, &now);
-    if (rows > 1)
-        pipe_measure(j, f, 1, &m);
-    for (size_t r = 0; r < rows; r++, now = next) {
-        centre_f32 c = centre_of_f32(now.stat);
+    pipe_state state[PIPE_ROWS];
+    bool usual = true;
+    for (size_t k = 0; k < f.rows; k++) {
+        pipe_finish(j, f, row + k, &m[k], &state[k]);
+        c[k].hi = (float)state[k].stat[0];
+        c[k].r = (float)state[k].stat[1];
+        usual = usual && !state[k].apart && stat_usual_f32(state[k].stat);
         if (stat)
-            memcpy(stat + 2 * r, now.stat, sizeof now.stat);
-        if (r + 1 < rows)
-            pipe_finish(j, f, r + 1, &m, &next);
-        bool fast = !now.apart && centre_plain_f32(&c);
-        if (fast && r + 2 < rows) {
-            pipe_row(j, f, c, r, r + 2, &m);
-            continue;
-        }
-        pipe_apart(j, now.apart || pipe_keeps(f), r, &now);
-        if (r + 2 < rows)
-            pipe_measure(j, f, r + 2, &m);
+            memcpy(stat + 2 * (row + k), state[k].stat, sizeof state[k].stat);
     }
+    for (size_t k = 0; !usual && k < f.rows; k++)
+        pipe_apart(j, state[k].apart || pipe_keeps(f), row + k, &state[k]);
+    return usual;
+}
+
+/* All rows in whole groups; how many were done. */
+TB_INLINE size_t pipe_run(const pipe *j, pipe_form f, double *stat)
+{
+    const size_t end = j->p->rows / f.rows * f.rows;
+    centre_f32 c[PIPE_ROWS] = {{.pre = 1}}, before[PIPE_ROWS];
+    moments m[PIPE_ROWS] = {{.s = {0}}};
+    bool ready = false;
+    /* the first round measures, the last one writes */
+    for (size_t next = 0; next < end + pipe_ago(f); next += f.rows) {
+        const bool was = ready;
+        memcpy(before, c, sizeof c);
+        ready = next > 0 && next <= end &&
+                pipe_centre(j, f, next - f.rows, m, stat, c);
+        pipe_step(j, f, next, next < end, f.stream ? was : ready,
+                  f.stream ? before : c, m);
+    }
+    return end;
 }
 
 #    define PIPE(name, take)                                                   \
-        static void name(const pipe *j, bool stream, double *stat)             \
+        static size_t name(const pipe *j, bool stream, double *stat)           \
         {                                                                      \
             if (j->p->bias && stream)                                          \
-                pipe_run(j, (pipe_form){take, true, true}, stat);              \
-            else if (j->p->bias)                                               \
-                pipe_run(j, (pipe_form){take, true, false}, stat);             \
-            else if (stream)                                                   \
-                pipe_run(j, (pipe_form){take, false, true}, stat);             \
-            else                                                               \
-                pipe_run(j, (pipe_form){take, false, false}, stat);            \
+                return pipe_run(j, (pipe_form){take, true, true, 1}, stat);    \
+            if (j->p->bias)                                                    \
+                return pipe_run(j, (pipe_form){take, true, false, 1}, stat);   \
+            if (stream)                                                        \
+                return pipe_run(j, (pipe_form){take, false, true, 1}, stat);   \
+            return pipe_run(j, (pipe_form){take, false, false, 1}, stat);      \
         }
 PIPE(pipe_x, TAKE_X_f32)
 PIPE(pipe_sum, TAKE_SUM_f32)
 PIPE(pipe_scaled, TAKE_SCALED_f32)
 #    undef PIPE
 
-/* False where rows are too short for it, or there is no gain. */
-static bool norm_by_pipe(const tb_k_norm *p, const source_f32 *s, float *sum,
-                         float *y, double *stat)
+static size_t pipe_pairs(const pipe *j, double *stat)
+{
+    if (j->p->bias)
+        return pipe_run(j, (pipe_form){TAKE_X_f32, true, false, 2}, stat);
+    return pipe_run(j, (pipe_form){TAKE_X_f32, false, false, 2}, stat);
+}
+
+/* How many rows were done: none where they are too short for it, or there is
+ * no gain. */
+static size_t norm_by_pipe(const tb_k_norm *p, const source_f32 *s, float *sum,
+                           float *y, double *stat)
 {
     const pipe j = {p, *s, sum, y};
     const bool stream = can_stream_f32(p, y) && can_stream_f32(p, sum);
-    if (p->d < MOMENTS || !p->gain || p->rows == 0)
-        return false;
-    if (!sum)
-        pipe_x(&j, stream, stat);
+    size_t done;
+    if (p->d < MOMENTS || !p->gain)
+        return 0;
+    if (!sum && (stream || p->far))
+        done = pipe_x(&j, stream, stat);
+    else if (!sum)
+        done = pipe_pairs(&j, stat);
     else if (s->cx == 1 && s->cr == 1)
-        pipe_sum(&j, stream, stat);
+        done = pipe_sum(&j, stream, stat);
     else
-        pipe_scaled(&j, stream, stat);
+        done = pipe_scaled(&j, stream, stat);
     if (stream)
         tb_stream_end();
-    return true;
+    return done;
 }
 #endif
 
@@ -515,23 +584,20 @@ static bool norm_by_pipe(const tb_k_norm *p, const source_f32 *s, float *sum,
 static void FN(norm_rows)(const tb_k_norm *p, const FN(source) * from,
                           REAL *sum, REAL *y, double *stat)
 {
+    size_t r = 0;
 #if REAL_BITS == 32 && !TB_SMALL
-    if (norm_by_pipe(p, from, sum, y, stat))
-        return;
+    r = norm_by_pipe(p, from, sum, y, stat);
 #endif
-    FN(source) s = *from;
-    double local[2];
-    for (size_t r = 0; r < p->rows; r++, s.x += p->d, y += p->d) {
-        double *at = stat ? stat + 2 * r : local;
-        const REAL *x = s.x;
-        if (sum) {
-            FN(sum_row)(p->d, &s, sum);
-            x = sum;
-            sum += p->d;
-            s.r += p->d;
-        }
-        FN(norm_stat)(p, x, at);
-        FN(norm_row)(p, at, x, y);
+    for (; r < p->rows; r++) {
+        const size_t at = r * p->d;
+        double local[2], *to = stat ? stat + 2 * r : local;
+        FN(source) s = *from;
+        s.x += at;
+        s.r = sum ? s.r + at : NULL;
+        if (sum)
+            FN(sum_row)(p->d, &s, sum + at);
+        FN(norm_stat)(p, sum ? sum + at : s.x, to);
+        FN(norm_row)(p, to, sum ? sum + at : s.x, y + at);
     }
 }
 

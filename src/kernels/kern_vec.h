@@ -39,6 +39,20 @@ TB_INLINE tb_d8 FN(wide8)(FN(v8) x)
 #endif
 }
 
+#if REAL_BITS == 32
+/* tree8 without a way through memory */
+TB_INLINE double tree8_of(tb_d8 x)
+{
+    typedef double four __attribute__((vector_size(32)));
+    typedef double two __attribute__((vector_size(16)));
+    four a = __builtin_shufflevector(x, x, 0, 1, 2, 3) +
+             __builtin_shufflevector(x, x, 4, 5, 6, 7);
+    two b = __builtin_shufflevector(a, a, 0, 1) +
+            __builtin_shufflevector(a, a, 2, 3);
+    return b[0] + b[1];
+}
+#endif
+
 /* a b + c, see REAL_MUL_ADD */
 TB_INLINE tb_d8 FN(mul_add8)(tb_d8 a, tb_d8 b, tb_d8 c)
 {

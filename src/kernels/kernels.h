@@ -37,7 +37,7 @@ typedef struct tb_k_norm {
     size_t rows, d;
     double eps;
     bool stream; /* y (bwd: gx) leaves the caches before it is read */
-    bool far;    /* bwd: x comes from beyond a core's own caches */
+    bool far;    /* x comes from beyond a core's own caches */
 } tb_k_norm;
 
 /** A sum that is normed as it is made: sum = cx x + cr r, x being the norm's;

@@ -54,6 +54,9 @@ static bool shape_of(const tb_shape *in, int nin, tb_norm_family family,
 
 /* --- passes ------------------------------------------------------------- */
 
+/* Bytes of an array beside which others like it stay in a core's L2. */
+enum { NEAR_BYTES = 1 << 18 };
+
 /* The kernel's view of rows [from, to). */
 static tb_k_norm rows_of(const tb_opcall *c, const tb_norm_form *f, size_t from,
                          size_t to)
@@ -66,7 +69,8 @@ static tb_k_norm rows_of(const tb_opcall *c, const tb_norm_form *f, size_t from,
                        .rows = to - from,
                        .d = f->d,
                        .eps = f->eps,
-                       .stream = c->stream};
+                       .stream = c->stream,
+                       .far = tb_op_bytes(c, f->rows * f->d) > NEAR_BYTES};
 }
 
 /* saved, of a plain form: mean and rstd of each row */
@@ -140,9 +144,6 @@ static void bwd_any_form(const tb_opcall *c, const tb_norm_form *f, size_t from,
     tb_norm_rows_bwd(c, f, from, to, part);
 }
 
-/* Bytes of an array beside which others like it stay in a core's L2. */
-enum { NEAR_BYTES = 1 << 18 };
-
 /* Each chunk sums its gain and bias gradients by itself. */
 static void bwd_part(const tb_opcall *c, tb_norm_family family, size_t from,
                      size_t to, size_t chunk)
@@ -154,7 +155,6 @@ static void bwd_part(const tb_opcall *c, tb_norm_family family, size_t from,
         return;
     }
     tb_k_norm p = rows_of(c, &f, from, to);
-    p.far = tb_op_bytes(c, f.rows * f.d) > NEAR_BYTES;
     const tb_k_spans sums = {.row = from - first_row(c, chunk) * f.groups,
                              .gain = span_of(c, &f, 1, chunk),
                              .bias = span_of(c, &f, 2, chunk)};

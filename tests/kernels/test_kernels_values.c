@@ -269,7 +269,8 @@ static void sum_case(tb_test *T, double cx, double cr, bool stream, bool inside)
                    .rows = SUM_ROWS,
                    .d = stream ? 256 : SUM_D,
                    .eps = 1e-5,
-                   .stream = stream};
+                   .stream = stream,
+                   .far = inside};
     size_t n = p.rows * p.d;
     k->scale(n, cx, x, sum);
     k->axpy(n, cr, r, sum);
