@@ -138,17 +138,6 @@ int tb_web_explain(const char *what, size_t n)
     return end(s);
 }
 
-enum { AS_DRAWING = TB_EXPLAIN_MATHML + 1 };
-
-static tb_status print_drawing(void)
-{
-    tb_scene *scene;
-    TB_TRY(tb_explain_scene(page.ctx, page.block, &sizes, &scene));
-    tb_status s = tb_scene_svg(scene, NULL, page.out);
-    tb_scene_destroy(scene);
-    return s;
-}
-
 /** tb_web_print - `explain --format`: 0 text, 1 latex, 2 mathml, 3 svg. */
 EXPORT(tb_web_print) int tb_web_print(const char *what, size_t n, int format);
 int tb_web_print(const char *what, size_t n, int format)
@@ -156,9 +145,7 @@ int tb_web_print(const char *what, size_t n, int format)
     tb_status s = begin(what, n);
     if (s == TB_OK)
         s = tb_out_create(page.ctx, &page.out);
-    if (s == TB_OK && format == AS_DRAWING)
-        s = print_drawing();
-    else if (s == TB_OK)
+    if (s == TB_OK)
         s = tb_explain_text(page.ctx, page.block, &sizes,
                             (tb_explain_format)format, false, 80, false,
                             page.out);
