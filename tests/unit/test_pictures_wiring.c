@@ -212,7 +212,7 @@ static void check_block(tb_test *T, const char *text, tb_stacks stack)
     tb_explained e;
     tb_out *out;
     tb_settings s = TB_SETTINGS_UNSET;
-    s.stack = stack;
+    s.stack = (int)stack;
     TB_OKAY(T, tb_out_create(T->ctx, &out));
     TB_OKAY(T, tb_block_load(T->ctx, text, &b));
     TB_OKAY(T, tb_explained_open(T->ctx, &e, b, &s));
@@ -327,7 +327,7 @@ static void text_of(tb_test *T, const char *block, tb_stacks stack, tb_out *out)
 {
     tb_block *b;
     tb_settings s = TB_SETTINGS_UNSET;
-    s.stack = stack;
+    s.stack = (int)stack;
     tb_out_reset(out);
     TB_OKAY(T, tb_block_load(T->ctx, block, &b));
     TB_OKAY(T, tb_explain_text(T->ctx, b, &s, TB_EXPLAIN_TEXT, false, 80, true,
