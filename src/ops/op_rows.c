@@ -139,6 +139,9 @@ static bool run_pair(const tb_rowgroup *g, size_t i, size_t from, size_t to,
 {
     if (!pairs(g, i))
         return false;
+    if (!g->store_bytes)
+        return g->calls[i + 1].op->fwd_sum_rows(&g->calls[i + 1].c,
+                                                &g->calls[i].c, from, to);
     const tb_opcall sum = call_at(g, &g->calls[i].c, from, slot);
     const tb_opcall c = call_at(g, &g->calls[i + 1].c, from, slot);
     return g->calls[i + 1].op->fwd_sum_rows(&c, &sum, from, to);
@@ -169,25 +172,30 @@ static size_t part_of(const tb_op *op, const tb_opcall *c)
 
 /* A forward pass for which nothing has to stay in the cache goes straight on.
  */
-static size_t tile_of(const tb_rowgroup *g, size_t rows)
+static bool straight(const tb_rowgroup *g)
 {
     bool one = g->n == 1 || (g->n == 2 && pairs(g, 0));
-    return one && !g->store_bytes && !g->calls[0].back ? rows : g->tile;
+    return one && !g->store_bytes && !g->calls[0].back;
 }
+
+typedef struct pass {
+    const tb_rowgroup *g;
+    size_t pieces;
+} pass;
 
 static void run_piece(void *arg, size_t chunk, size_t slot)
 {
-    const tb_rowgroup *g = arg;
-    size_t pieces = tb_op_row_pieces(g->rows);
-    size_t from = tb_chunk_at(g->rows, pieces, chunk);
-    size_t end = tb_chunk_at(g->rows, pieces, chunk + 1);
+    const pass *p = arg;
+    const tb_rowgroup *g = p->g;
+    size_t from = tb_chunk_at(g->rows, p->pieces, chunk);
+    size_t end = tb_chunk_at(g->rows, p->pieces, chunk + 1);
     for (size_t i = 0; i < g->n; i++) {
         const tb_rowcall *r = &g->calls[i];
         size_t part = r->back && !r->op->part_open ? part_of(r->op, &r->c) : 0;
         if (part)
             memset(tb_op_part(&r->c, chunk, part), 0, part * sizeof(double));
     }
-    const size_t tile = tile_of(g, end - from);
+    const size_t tile = straight(g) ? end - from : g->tile;
     for (size_t to; from < end; from = to) {
         to = end - from < tile ? end : from + tile;
         run_tile(g, from, to, chunk, slot);
@@ -196,17 +204,20 @@ static void run_piece(void *arg, size_t chunk, size_t slot)
 
 void tb_rows_run(tb_ctx *ctx, const tb_rowgroup *g)
 {
-    size_t pieces = tb_op_row_pieces(g->rows), bytes = 0;
+    pass p = {.g = g, .pieces = tb_op_row_pieces(g->rows)};
+    size_t bytes = 0;
     for (size_t i = 0; i < g->n; i++)
         bytes += tb_rows_bytes(&g->calls[i].c);
     for (size_t i = 0; i < g->n; i++)
         g->calls[i].c.stream = far_away(g, i);
     bool small = tb_op_times(bytes, g->rows) < GRAIN * sizeof(float);
-    tb_parallel_slots(ctx, small ? 1 : g->slots, pieces, run_piece,
-                      (void *)(uintptr_t)g);
+    /* pieces are for threads, and for sums that backward passes join */
+    if (straight(g) && p.pieces && tb_threads_count(ctx) < 2)
+        p.pieces = 1;
+    tb_parallel_slots(ctx, small ? 1 : g->slots, p.pieces, run_piece, &p);
     for (size_t i = 0; i < g->n; i++)
         if (g->calls[i].back && g->calls[i].op->join)
-            g->calls[i].op->join(&g->calls[i].c, pieces);
+            g->calls[i].op->join(&g->calls[i].c, p.pieces);
 }
 
 /* --- one call ----------------------------------------------------------- */

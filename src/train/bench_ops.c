@@ -24,22 +24,37 @@ static tb_status run_passes(tb_bench_job *j)
     return TB_OK;
 }
 
-/* Forward of all calls as one pass over memory, as a plan runs neighbours. */
+/* Forward of calls as one pass over memory, as a plan runs neighbours. */
+typedef struct together {
+    tb_rowcall call[2];
+    tb_rowgroup rows;
+} together;
+
 static tb_status run_together(tb_bench_job *j)
 {
-    const passes *p = j->state;
-    tb_rowcall call[TB_LEN(p->call)];
-    tb_rowgroup g = {.calls = call,
-                     .n = p->n,
-                     .rows = p->call[0].batch * p->call[0].time,
-                     .slots = TB_CHUNKS_MAX};
+    const together *t = j->state;
+    tb_rows_run(j->ctx, &t->rows);
+    return TB_OK;
+}
+
+static tb_status open_together(tb_bench_job *j, const tb_op *const *op,
+                               const tb_opcall *const *call)
+{
+    together *t = tb_bench_memory(j, 1, sizeof *t);
+    if (!t)
+        return TB_ERR_MEMORY;
+    t->rows = (tb_rowgroup){.calls = t->call,
+                            .n = TB_LEN(t->call),
+                            .rows = call[0]->batch * call[0]->time,
+                            .slots = TB_CHUNKS_MAX};
     size_t bytes = 0;
-    for (size_t i = 0; i < p->n; i++) {
-        call[i] = (tb_rowcall){p->op[i], p->op[i]->fwd_rows, false, p->call[i]};
-        bytes += tb_rows_bytes(&p->call[i]);
+    for (size_t i = 0; i < TB_LEN(t->call); i++) {
+        t->call[i] = (tb_rowcall){op[i], op[i]->fwd_rows, false, *call[i]};
+        bytes += tb_rows_bytes(call[i]);
     }
-    g.tile = tb_rows_tile(bytes);
-    tb_rows_run(j->ctx, &g);
+    t->rows.tile = tb_rows_tile(bytes);
+    j->state = t;
+    j->run = run_together;
     return TB_OK;
 }
 
@@ -155,9 +170,9 @@ tb_status tb_bench_addnorm(tb_bench_job *j, const size_t *size, size_t what)
     TB_TRY(op_open(j, &tb_op_add, &add));
     norm.in[0] = add.out;
     TB_TRY(op_open(j, &tb_op_layernorm, &norm));
-    add_pass(j, NULL, &tb_op_add, &add);
-    add_pass(j, NULL, &tb_op_layernorm, &norm);
-    j->run = run_together;
+    TB_TRY(open_together(j,
+                         (const tb_op *const[]){&tb_op_add, &tb_op_layernorm},
+                         (const tb_opcall *const[]){&add, &norm}));
     j->bytes = 4.0 * 4 * (double)size[0] * (double)size[1];
     j->stream = TB_BENCH_2R2W;
     return TB_OK;
