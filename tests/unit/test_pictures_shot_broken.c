@@ -194,7 +194,7 @@ bool __wrap_tb_plan_scale(tb_ctx *ctx, const tb_run *r, int node, size_t row,
 const void *__real_tb_plan_value(const tb_run *r, int node);
 const void *__wrap_tb_plan_value(const tb_run *r, int node)
 {
-    static const double zeros[4096];
+    static const double zeros[1 << 18]; /* more than any shot has */
     return now == FLAT ? zeros : __real_tb_plan_value(r, node);
 }
 
