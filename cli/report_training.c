@@ -139,38 +139,48 @@ static void curves(report_sink *s, pool *p, const report *r, size_t depth,
         sink_chart(s, &c, caption);
 }
 
-/* The longest weight gradient of each floor after the last update. */
-static bool ending_line(pool *p, const report_training *t, tb_series *out)
+typedef double (*ending_of)(const kept_layer *l);
+
+static double gradient_of(const kept_layer *l)
+{
+    return l->grad_norm;
+}
+
+static double ratio_of(const kept_layer *l)
+{
+    return l->update_ratio;
+}
+
+/* A number of each floor after the last update. */
+static bool ending_line(pool *p, const report_training *t, ending_of get,
+                        tb_series *out)
 {
     const run_layers *e = t->ending;
-    if (!t->shown || !e || !e->n)
+    if (!t->shown || !e || !e->n || isnan(get(&e->rows[0])))
         return false;
     double *x = pool_get(p, e->n, sizeof *x), *y = pool_get(p, e->n, sizeof *y);
     *out = (tb_series){.label = t->label, .x = x, .y = y, .n = e->n};
     for (size_t i = 0; x && y && i < e->n; i++) {
         x[i] = (double)i;
-        y[i] = e->rows[i].grad_norm;
+        y[i] = get(&e->rows[i]);
     }
     return x && y;
 }
 
-static void endings(report_sink *s, pool *p, const report *r, size_t depth)
+static void endings(report_sink *s, pool *p, const report *r, size_t depth,
+                    ending_of get, tb_chart c)
 {
     tb_series *all = pool_get(p, r->ntrainings, sizeof *all);
     size_t n = 0;
     for (size_t i = 0; all && i < r->ntrainings; i++)
         if (r->trainings[i].depth == depth)
-            n += ending_line(p, &r->trainings[i], &all[n]);
-    const tb_chart c = {
-        .title = pool_text(p,
-                           "The longest weight gradient of each floor at the "
-                           "end, %zu block%s",
-                           depth, depth == 1 ? "" : "s"),
-        .x_label = "floor, 0 = below the first, the last = above",
-        .y_label = "length before clipping, log scale",
-        .series = all,
-        .count = n,
-        .log_y = true};
+            n += ending_line(p, &r->trainings[i], get, &all[n]);
+    c.title = pool_text(p, "%s of each floor at the end, %zu block%s", c.title,
+                        depth, depth == 1 ? "" : "s");
+    c.x_label = "floor, 0 = below the first, the last = above";
+    c.series = all;
+    c.count = n;
+    c.log_y = true;
     if (n)
         sink_chart(s, &c, NULL);
 }
@@ -189,7 +199,15 @@ static void parts_of(report_sink *s, pool *p, const report *r, size_t depth)
                       .has_ref = true,
                       .ref_label = "1e-3"},
            "The line at 1e-3 is a guide of practice, not a bound.");
-    endings(s, p, r, depth);
+    endings(s, p, r, depth, gradient_of,
+            (tb_chart){.title = "The longest weight gradient",
+                       .y_label = "length before clipping, log scale"});
+    endings(s, p, r, depth, ratio_of,
+            (tb_chart){.title = "Update ratio",
+                       .y_label = "|change of its weights| / |its weights|",
+                       .ref = USUAL,
+                       .has_ref = true,
+                       .ref_label = "1e-3"});
 }
 
 /* Trainings of one depth stand together: those of two may be called alike. */

@@ -17,6 +17,7 @@ void layers_keep(run_layers *l, size_t step, const tb_train_layer *rows,
     for (size_t i = 0; i < n; i++) {
         l->rows[i].layer = rows[i].layer;
         l->rows[i].grad_norm = rows[i].grad_norm;
+        l->rows[i].update_ratio = rows[i].update_ratio;
         snprintf(l->rows[i].weight, WEIGHT_NAME, "%s", rows[i].weight);
     }
 }
@@ -44,6 +45,7 @@ void layers_json(const run_layers *l, tb_json *j)
         tb_json_int(j, "layer", (int64_t)l->rows[i].layer);
         tb_json_string(j, "weight", l->rows[i].weight);
         tb_json_number(j, "grad_norm", l->rows[i].grad_norm);
+        tb_json_number(j, "update_ratio", l->rows[i].update_ratio);
         tb_json_end(j);
     }
     tb_json_end(j);

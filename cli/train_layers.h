@@ -12,7 +12,7 @@ enum { WEIGHT_NAME = 64 };
 typedef struct kept_layer {
     size_t layer;
     char weight[WEIGHT_NAME];
-    double grad_norm;
+    double grad_norm, update_ratio;
 } kept_layer;
 
 /** What outlives the run. */

@@ -115,6 +115,8 @@ typedef struct tb_train_layer {
     size_t layer;       /* from 1 */
     const char *weight; /* "layers.0.ffn.up.weight" */
     double grad_norm;
+    double update_ratio; /* |change| / |weights| of all its weights, by the last
+                            update that was made; nan: there was none */
 } tb_train_layer;
 
 /** A part of an update: mean seconds, and what it multiplies or moves; 0 where

@@ -295,22 +295,35 @@ static bool same_layer(const tb_view *a, const tb_view *b)
     return a->layer == b->layer && (a->layer == 0 || a->name[0] == b->name[0]);
 }
 
+/* The longest gradient of one tensor is the row's. */
+static void layer_add(tb_train_layer *row, const tb_view *v, double grad)
+{
+    if (grad <= row->grad_norm)
+        return;
+    row->weight = v->name;
+    row->grad_norm = grad;
+}
+
 size_t tb_optimizer_layers(const tb_optimizer *o, tb_train_layer *rows)
 {
     size_t n = 0;
     const tb_view *before = NULL;
+    length update = {0, 0}, weight = {0, 0};
     for (size_t i = 0; i < o->npieces;) {
         const tb_view *v = &o->views[o->pieces[i].view];
-        length l = {0, 0};
-        for (; i < o->npieces && &o->views[o->pieces[i].view] == v; i++)
-            length_add(&l, o->pieces[i].grad);
-        if (!before || !same_layer(before, v))
-            rows[n++] = (tb_train_layer){v->layer, v->name, -1};
-        before = v;
-        if (!(length_of(l) <= rows[n - 1].grad_norm)) {
-            rows[n - 1].weight = v->name;
-            rows[n - 1].grad_norm = length_of(l);
+        length grad = {0, 0};
+        if (!before || !same_layer(before, v)) {
+            rows[n++] = (tb_train_layer){v->layer, v->name, -1, 0};
+            update = weight = (length){0, 0};
         }
+        for (; i < o->npieces && &o->views[o->pieces[i].view] == v; i++) {
+            length_add(&grad, o->pieces[i].grad);
+            length_add(&update, o->pieces[i].update);
+            length_add(&weight, o->pieces[i].weight);
+        }
+        before = v;
+        layer_add(&rows[n - 1], v, length_of(grad));
+        rows[n - 1].update_ratio = length_of(update) / length_of(weight);
     }
     return n;
 }

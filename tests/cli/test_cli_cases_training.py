@@ -37,6 +37,7 @@ def ending(t, run):
     t.eq([run["layers"][i]["layer"] for i in (0, -1)], [0, 0])
     for x in run["layers"]:
         t.ok(x["grad_norm"] >= 0 and x["weight"], x)
+        t.ok(0 < float(x["update_ratio"]) < 1 or run["diverged"], x)
     for x in layers:
         t.ok(x["weight"].startswith("layers.%d." % (x["layer"] - 1)), x)
 

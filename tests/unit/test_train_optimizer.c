@@ -249,6 +249,42 @@ TB_TEST(doubles_of_any_size)
     tb_optimizer_destroy(o);
 }
 
+/* Adam's first update moves every weight with a gradient by lr. */
+TB_TEST(rows_of_layers)
+{
+    enum { EACH = 16 };
+    static const char *const name[] = {"layers.0.a", "layers.0.b", "layers.1.a",
+                                       "head"};
+    float w[4 * EACH];
+    tb_view view[4];
+    tb_train_layer rows[4];
+    tb_optimizer *o;
+    tb_update u;
+    for (size_t i = 0; i < 4; i++)
+        view[i] = (tb_view){.name = name[i],
+                            .role = TB_ROLE_VECTOR,
+                            .shape = {TB_SHAPE_VECTOR, EACH, 1},
+                            .offset = i * EACH,
+                            .count = EACH,
+                            .layer = (size_t[]){1, 1, 2, 0}[i]};
+    for (size_t i = 0; i < 4 * EACH; i++)
+        w[i] = (float)(1 + i / EACH);
+    TB_OKAY(T, tb_optimizer_create(T->ctx, TB_F32, view, 4, 4 * EACH, w, &o));
+    for (size_t i = 0; i < 3 * EACH; i++) /* none for the head */
+        ((float *)o->grads)[i] = i / EACH == 1 ? 2 : 1;
+    TB_OKAY(T, tb_optimizer_step(o, &plain, 1, 1e-3, &u));
+    TB_CHECK(T, tb_optimizer_layers(o, rows) == 3);
+    TB_CHECK(T, rows[0].layer == 1 && rows[1].layer == 2 && !rows[2].layer);
+    TB_CHECK(T, strcmp(rows[0].weight, "layers.0.b") == 0);
+    TB_NEAR(T, rows[0].grad_norm, 8, 1e-12);
+    /* of 16 weights of 1 and 16 of 2, less what they moved */
+    TB_NEAR(T, rows[0].update_ratio / (1e-3 * tb_sqrt(2) / tb_sqrt(4.994002)),
+            1, 1e-4);
+    TB_NEAR(T, rows[1].update_ratio / (1e-3 / 2.999), 1, 1e-4);
+    TB_CHECK(T, rows[2].update_ratio == 0);
+    tb_optimizer_destroy(o);
+}
+
 /* Many pieces, as many threads as you like. */
 TB_TEST(same_bits_for_any_number_of_threads)
 {
