@@ -129,7 +129,7 @@ static tb_status read_ending(pool *p, tb_config *end, run_item *r)
         TRY(tb_config_item(list, i, &one));
         TRY(tb_config_size(one, "layer", &l->rows[i].layer));
         TRY(json_number(one, "grad_norm", &l->rows[i].grad_norm));
-        l->rows[i].update_ratio = NAN; /* logs of before have none */
+        l->rows[i].update_ratio = (double)NAN; /* old logs have none */
         if (tb_config_what(one, "update_ratio") != TB_CONFIG_ABSENT)
             TRY(json_number(one, "update_ratio", &l->rows[i].update_ratio));
         TRY(json_text(p, one, "weight", "", &name));
