@@ -40,10 +40,9 @@ static tb_status numeric_lines(const tb_numeric *n, tb_out *out)
 }
 
 #define FORMATS "text|latex|mathml|svg|png|pdf|json"
-enum { AS_TEXT, AS_LATEX, AS_MATHML, AS_SVG, AS_PNG, AS_PDF, AS_JSON, UNSAID };
+enum { AS_TEXT, AS_LATEX, AS_MATHML, AS_SVG, AS_PNG, AS_PDF, AS_JSON };
 
 typedef struct explain_options {
-    int format;
     bool numeric, expand, ascii;
     drawing to;
 } explain_options;
@@ -60,14 +59,12 @@ static tb_status put_text(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
     tb_status status = tb_out_create(ctx, &out);
     if (status != TB_OK)
         return status;
-    status = tb_explain_text(ctx, b, s, formats[o->format], o->expand,
+    status = tb_explain_text(ctx, b, s, formats[o->to.format], o->expand,
                              term.width, o->ascii, out);
     if (status == TB_OK && numeric)
         status = numeric_lines(numeric, out);
-    if (status == TB_OK && o->to.out)
-        status = deliver(ctx, o->to.out, tb_out_str(out), tb_out_len(out));
-    else if (status == TB_OK)
-        put_clean(stdout, tb_out_str(out));
+    if (status == TB_OK)
+        status = deliver_text(ctx, o->to.out, out);
     tb_out_destroy(out);
     return status;
 }
@@ -94,7 +91,7 @@ static tb_status put_scene(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
     tb_status status = tb_explain_scene(ctx, b, s, &scene);
     if (status != TB_OK)
         return status;
-    status = drawing_write(ctx, &o->to, drawn_of(FORMATS, o->format), scene);
+    status = drawing_write(ctx, &o->to, scene);
     tb_scene_destroy(scene);
     return status;
 }
@@ -108,10 +105,9 @@ static int print(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
         o->numeric ? tb_explain_numeric(ctx, b, s, 1, &n) : TB_OK;
     const tb_numeric *shown = o->numeric ? &n : NULL;
     if (status == TB_OK)
-        status = o->format == AS_JSON ? put_object(ctx, b, s, shown, o)
-                 : drawn_of(FORMATS, o->format) != DRAWN_NOT
-                     ? put_scene(ctx, b, s, o)
-                     : put_text(ctx, b, s, shown, o);
+        status = o->to.format == AS_JSON  ? put_object(ctx, b, s, shown, o)
+                 : o->to.how != DRAWN_NOT ? put_scene(ctx, b, s, o)
+                                          : put_text(ctx, b, s, shown, o);
     return status == TB_OK ? finish(code_of(shown)) : die(ctx, status);
 }
 
@@ -154,18 +150,14 @@ static int check_label(tb_ctx *ctx, const tb_block *b, const tb_settings *s,
 int cmd_explain(tb_ctx *ctx, int argc, char **argv)
 {
     tb_settings s = TB_SETTINGS_UNSET;
-    explain_options o = {.format = UNSAID, .to = DRAWING_UNSET};
-    bool json = false;
+    explain_options o = {.to = DRAWING_UNSET};
     const char *label = NULL;
     const opt opts[] = {
         {"depth", OPT_SIZE, &s.depth, "N", "blocks in the stack (default 6)", 0,
          0},
         SETTINGS_OPTS(s, "64"),
         STACK_OPTS(s),
-        {"format", OPT_CHOICE, &o.format, NULL,
-         "what to write (default: by the end of --out, else text)", FORMATS, 0},
-        DRAWING_OPTS(o.to),
-        {"json", OPT_FLAG, &json, NULL, "the same as --format json", 0, 0},
+        DRAWING_OPTS(o.to, FORMATS),
         {"numeric", OPT_FLAG, &o.numeric, NULL,
          "evaluate the Jacobian on random numbers (width 8 unless --width) and "
          "hold it against tangent, backward and central difference",
@@ -183,15 +175,12 @@ int cmd_explain(tb_ctx *ctx, int argc, char **argv)
     tb_block *b;
     if (end != OPT_GO)
         return end == OPT_DONE ? finish(0) : 2;
-    o.format = json                 ? AS_JSON
-               : o.format != UNSAID ? o.format
-                                    : format_of_file(FORMATS, o.to.out);
-    if (o.numeric && o.format != AS_TEXT && o.format != AS_JSON)
-        return usage_error("explain", "--numeric goes with --format text or "
-                                      "json");
-    int bad = drawing_settle("explain", &o.to, drawn_of(FORMATS, o.format));
+    int bad = drawing_settle("explain", FORMATS, &o.to);
     if (bad)
         return bad;
+    if (o.numeric && o.to.format != AS_TEXT && o.to.format != AS_JSON)
+        return usage_error("explain", "--numeric goes with --format text or "
+                                      "json");
     tb_ctx_exact(ctx, true); /* no library is worth opening for its corners */
     tb_status status = tb_block_load(ctx, argv[0], &b);
     if (status != TB_OK)

@@ -25,7 +25,7 @@ static const opt_usage usage = {
 };
 
 #define FORMATS "text|svg|png|pdf|json"
-enum { AS_TEXT, AS_SVG, AS_PNG, AS_PDF, AS_JSON, UNSAID };
+enum { AS_TEXT, AS_SVG, AS_PNG, AS_PDF, AS_JSON };
 
 typedef struct flow_options {
     tb_flow_spec spec;
@@ -33,8 +33,8 @@ typedef struct flow_options {
     opt_many thresholds;
     tb_threshold limits[64];
     const char *text, *svg, *report, *command;
-    bool json, exact, ascii, check, table, audit;
-    int attention, mask, cotangent, dtype, format; /* mask -1: by the stack */
+    bool exact, ascii, check, table, audit;
+    int attention, mask, cotangent, dtype; /* mask -1: by the stack */
     drawing to;
     size_t tokens;
 } flow_options;
@@ -191,7 +191,7 @@ static tb_status json_of(tb_ctx *ctx, tb_flow *const *runs, size_t n,
 static tb_status put_objects(tb_ctx *ctx, const flow_options *o,
                              tb_flow *const *runs, size_t n)
 {
-    tb_json *j;
+    tb_json *j = NULL;
     tb_status s = json_of(ctx, runs, n, &j);
     if (s == TB_OK)
         s = deliver_json(ctx, o->to.out, j);
@@ -252,21 +252,19 @@ static tb_status put_figures(tb_ctx *ctx, const flow_options *o,
     if (s != TB_OK)
         return s;
     s = put_text(ctx, o, runs, n, out);
-    if (s == TB_OK && o->to.out)
-        s = deliver(ctx, o->to.out, tb_out_str(out), tb_out_len(out));
-    else
-        put_clean(stdout, tb_out_str(out));
+    if (s == TB_OK)
+        s = deliver_text(ctx, o->to.out, out);
     tb_out_destroy(out);
     return s;
 }
 
-static tb_status write_scene(tb_ctx *ctx, const drawing *to, drawn how,
+static tb_status write_scene(tb_ctx *ctx, const drawing *to,
                              tb_flow *const *runs, size_t n)
 {
     tb_scene *scene = NULL;
     tb_status s = draw(ctx, runs, n, NULL, NULL, &scene);
     if (s == TB_OK)
-        s = drawing_write(ctx, to, how, scene);
+        s = drawing_write(ctx, to, scene);
     tb_scene_destroy(scene);
     return s;
 }
@@ -274,10 +272,9 @@ static tb_status write_scene(tb_ctx *ctx, const drawing *to, drawn how,
 static tb_status put_result(tb_ctx *ctx, const flow_options *o,
                             tb_flow *const *runs, size_t n)
 {
-    drawn how = drawn_of(FORMATS, o->format);
-    return o->format == AS_JSON ? put_objects(ctx, o, runs, n)
-           : how == DRAWN_NOT   ? put_figures(ctx, o, runs, n)
-                                : write_scene(ctx, &o->to, how, runs, n);
+    return o->to.format == AS_JSON  ? put_objects(ctx, o, runs, n)
+           : o->to.how == DRAWN_NOT ? put_figures(ctx, o, runs, n)
+                                    : write_scene(ctx, &o->to, runs, n);
 }
 
 /* --- the page ----------------------------------------------------------------
@@ -431,7 +428,8 @@ static int measure_all(tb_ctx *ctx, flow_options *o, int argc, char **argv)
         }
     }
     if (s == TB_OK && o->svg)
-        s = write_scene(ctx, &(drawing){.out = o->svg}, DRAWN_SVG, runs, n);
+        s = write_scene(ctx, &(drawing){.out = o->svg, .how = DRAWN_SVG}, runs,
+                        n);
     if (s == TB_OK && o->report)
         s = write_report(ctx, o, argc, argv, runs, n);
     if (s == TB_OK)
@@ -446,11 +444,26 @@ static int measure_all(tb_ctx *ctx, flow_options *o, int argc, char **argv)
     return code;
 }
 
+/* What the options come to; 0, or the exit code of a usage error. */
+static int settle(flow_options *o, int argc, char **argv)
+{
+    tb_settings *s = &o->spec.settings;
+    s->uniform_attention = o->attention;
+    s->causal = o->mask < 0 ? -1 : o->mask == 0;
+    o->spec.cotangent = (tb_cotangent)o->cotangent;
+    o->spec.dtype = o->dtype == 1 ? TB_F64 : TB_F32;
+    if (o->audit || o->spec.alpha || o->report)
+        o->spec.audit = &tb_flow_audit;
+    int code = drawing_settle("flow", FORMATS, &o->to);
+    if (code == 0)
+        code = read_thresholds(o);
+    return code ? code : check_sizes(o, argc, argv);
+}
+
 int cmd_flow(tb_ctx *ctx, int argc, char **argv)
 {
     flow_options o = {.spec = {.settings = TB_SETTINGS_UNSET, .seed = 1},
                       .mask = -1,
-                      .format = UNSAID,
                       .to = DRAWING_UNSET};
     tb_settings *s = &o.spec.settings;
     const opt opts[] = {
@@ -494,13 +507,10 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv)
          "print every weight: its rule, measured standard deviation, gradient",
          0, 0},
         {"ascii", OPT_FLAG, &o.ascii, NULL, "plain ASCII drawing", 0, 0},
-        {"format", OPT_CHOICE, &o.format, NULL,
-         "what to write (default: by the end of --out, else text)", FORMATS, 0},
-        DRAWING_OPTS(o.to),
+        DRAWING_OPTS(o.to, FORMATS),
         {"svg", OPT_TEXT, &o.svg, "FILE", "write the figure there too", 0, 0},
         {"report", OPT_TEXT, &o.report, "FILE",
          "write a page with every plot there too", 0, 0},
-        {"json", OPT_FLAG, &o.json, NULL, "the same as --format json", 0, 0},
         OPT_END,
     };
     char *command = command_line(argc, argv);
@@ -510,19 +520,7 @@ int cmd_flow(tb_ctx *ctx, int argc, char **argv)
         free(command);
         return end == OPT_DONE ? finish(0) : 2;
     }
-    o.format = o.json               ? AS_JSON
-               : o.format != UNSAID ? o.format
-                                    : format_of_file(FORMATS, o.to.out);
-    int code = drawing_settle("flow", &o.to, drawn_of(FORMATS, o.format));
-    if (code == 0)
-        code = read_thresholds(&o);
-    if (code == 0)
-        code = check_sizes(&o, argc, argv);
-    s->uniform_attention = o.attention;
-    s->causal = o.mask < 0 ? -1 : o.mask == 0;
-    o.spec.cotangent = (tb_cotangent)o.cotangent;
-    o.spec.dtype = o.dtype == 1 ? TB_F64 : TB_F32;
-    o.spec.audit = o.audit || o.spec.alpha || o.report ? &tb_flow_audit : NULL;
+    int code = settle(&o, argc, argv);
     tb_ctx_exact(ctx, o.exact);
     if (code == 0)
         code = measure_all(ctx, &o, argc, argv);

@@ -24,20 +24,9 @@ static const opt_usage usage = {
 };
 
 #define FORMATS "text|txt|svg|png|pdf|json|scene|html"
-enum {
-    AS_TEXT,
-    AS_TXT,
-    AS_SVG,
-    AS_PNG,
-    AS_PDF,
-    AS_JSON,
-    AS_SCENE,
-    AS_HTML,
-    UNSAID
-};
+enum { AS_TEXT, AS_TXT, AS_SVG, AS_PNG, AS_PDF, AS_JSON, AS_SCENE, AS_HTML };
 
 typedef struct picture_options {
-    int format;
     bool ascii, check;
     drawing to;
 } picture_options;
@@ -115,7 +104,7 @@ static tb_status draw_json(tb_ctx *ctx, const tb_shot *s,
     tb_status status = tb_json_create(ctx, &j);
     if (status != TB_OK)
         return status;
-    if (o->format == AS_SCENE)
+    if (o->to.format == AS_SCENE)
         status = put_scene(s, j);
     else
         tb_shot_json(s, j, NULL);
@@ -132,7 +121,7 @@ static tb_status draw_bytes(tb_ctx *ctx, const tb_shot *s,
     tb_status status = tb_out_create(ctx, &out);
     if (status != TB_OK)
         return status;
-    status = writers[o->format](s, o, out);
+    status = writers[o->to.format](s, o, out);
     if (status == TB_OK)
         status = deliver(ctx, o->to.out, tb_out_str(out), tb_out_len(out));
     tb_out_destroy(out);
@@ -146,7 +135,7 @@ static tb_status draw_scene(tb_ctx *ctx, const tb_shot *s,
     tb_status status = tb_shot_scene(s, &scene);
     if (status != TB_OK)
         return status;
-    status = drawing_write(ctx, &o->to, drawn_of(FORMATS, o->format), scene);
+    status = drawing_write(ctx, &o->to, scene);
     tb_scene_destroy(scene);
     return status;
 }
@@ -155,10 +144,9 @@ static int draw(tb_ctx *ctx, const tb_shot *s, const picture_options *o)
 {
     int code = o->check && !tb_shot_ok(s) ? tb_status_exit(TB_CHECK)
                                           : tb_status_exit(tb_shot_refused(s));
-    bool object = o->format == AS_JSON || o->format == AS_SCENE;
-    tb_status status = writers[o->format] ? draw_bytes(ctx, s, o)
-                       : object           ? draw_json(ctx, s, o)
-                                          : draw_scene(ctx, s, o);
+    tb_status status = writers[o->to.format]    ? draw_bytes(ctx, s, o)
+                       : o->to.how == DRAWN_NOT ? draw_json(ctx, s, o)
+                                                : draw_scene(ctx, s, o);
     return status == TB_OK ? finish(code) : die(ctx, status);
 }
 
@@ -211,14 +199,11 @@ static int run(tb_ctx *ctx, const char *name, const opt_many *sets,
 int cmd_picture(tb_ctx *ctx, int argc, char **argv)
 {
     opt_many set = {.count = 0};
-    picture_options o = {.format = UNSAID, .to = DRAWING_UNSET};
-    bool json = false, list = false, colours = false;
+    picture_options o = {.to = DRAWING_UNSET};
+    bool list = false, colours = false;
     const opt opts[] = {
         {"set", OPT_MANY, &set, "NAME=V", "other inputs: 'N=24,seed=2'", 0, 0},
-        {"format", OPT_CHOICE, &o.format, NULL,
-         "what to write (default: by the end of --out, else text)", FORMATS, 0},
-        DRAWING_OPTS(o.to),
-        {"json", OPT_FLAG, &json, NULL, "the same as --format json", 0, 0},
+        DRAWING_OPTS(o.to, FORMATS),
         {"colours", OPT_FLAG, &colours, NULL,
          "the style sheet that a page with --format html needs", 0, 0},
         {"ascii", OPT_FLAG, &o.ascii, NULL, "plain ASCII drawing", 0, 0},
@@ -231,15 +216,12 @@ int cmd_picture(tb_ctx *ctx, int argc, char **argv)
     if (end != OPT_GO)
         return end == OPT_DONE ? finish(0) : 2;
     if (list)
-        return json ? list_object(ctx) : list_shots();
+        return o.to.json ? list_object(ctx) : list_shots();
     if (colours)
         return print_colours(ctx, &o);
     if (argc == 0)
         return usage_error("picture", "got 0 operands, wanted SHOT; --list "
                                       "names them");
-    o.format = json                 ? AS_JSON
-               : o.format != UNSAID ? o.format
-                                    : format_of_file(FORMATS, o.to.out);
-    int wrong = drawing_settle("picture", &o.to, drawn_of(FORMATS, o.format));
+    int wrong = drawing_settle("picture", FORMATS, &o.to);
     return wrong ? wrong : run(ctx, argv[0], &set, &o);
 }

@@ -20,14 +20,18 @@ static size_t word(const char *formats, const char *name)
     }
 }
 
-int format_of_file(const char *formats, const char *file)
+static int format_of(const char *formats, const drawing *d)
 {
-    const char *dot = file ? strrchr(file, '.') : NULL;
+    const char *dot = d->out ? strrchr(d->out, '.') : NULL;
     size_t at = dot ? word(formats, dot + 1) : SIZE_MAX;
+    if (d->json)
+        return (int)word(formats, "json");
+    if (d->format >= 0)
+        return d->format;
     return at == SIZE_MAX ? 0 : (int)at;
 }
 
-drawn drawn_of(const char *formats, int format)
+static drawn drawn_of(const char *formats, int format)
 {
     static const char *const names[] = {
         [DRAWN_SVG] = "svg", [DRAWN_PNG] = "png", [DRAWN_PDF] = "pdf"};
@@ -65,8 +69,10 @@ static void take_page(int page, tb_sheet *sheet)
     sheet->turn = true;
 }
 
-int drawing_settle(const char *command, drawing *d, drawn how)
+int drawing_settle(const char *command, const char *formats, drawing *d)
 {
+    d->format = format_of(formats, d);
+    const drawn how = d->how = drawn_of(formats, d->format);
     bool file = how == DRAWN_PNG || how == DRAWN_PDF;
     d->sheet = (tb_sheet){.theme = (tb_theme)d->theme, .scale = d->scale};
     if (d->scale > 0 && !file)
@@ -98,6 +104,14 @@ tb_status deliver(tb_ctx *ctx, const char *file, const char *data, size_t n)
     return TB_OK;
 }
 
+tb_status deliver_text(tb_ctx *ctx, const char *file, const tb_out *text)
+{
+    if (file)
+        return deliver(ctx, file, tb_out_str(text), tb_out_len(text));
+    put_clean(stdout, tb_out_str(text));
+    return TB_OK;
+}
+
 tb_status deliver_json(tb_ctx *ctx, const char *file, const tb_json *j)
 {
     const char *text = tb_json_text(j);
@@ -118,17 +132,16 @@ tb_svg drawing_svg(const drawing *d)
                     .sheet = d->sheet.turn ? &d->sheet : NULL};
 }
 
-tb_status drawing_write(tb_ctx *ctx, const drawing *d, drawn how,
-                        const tb_scene *scene)
+tb_status drawing_write(tb_ctx *ctx, const drawing *d, const tb_scene *scene)
 {
     tb_out *out;
     const tb_svg svg = drawing_svg(d);
     tb_status s = tb_out_create(ctx, &out);
     if (s != TB_OK)
         return s;
-    s = how == DRAWN_PNG   ? tb_scene_png(scene, &d->sheet, out)
-        : how == DRAWN_PDF ? tb_scene_pdf(scene, &d->sheet, out)
-                           : tb_scene_svg(scene, &svg, out);
+    s = d->how == DRAWN_PNG   ? tb_scene_png(scene, &d->sheet, out)
+        : d->how == DRAWN_PDF ? tb_scene_pdf(scene, &d->sheet, out)
+                              : tb_scene_svg(scene, &svg, out);
     if (s == TB_OK)
         s = deliver(ctx, d->out, tb_out_str(out), tb_out_len(out));
     tb_out_destroy(out);
