@@ -101,7 +101,8 @@ tb_status tb_notes_of_cards(tb_ctx *ctx, const size_t *cards, size_t n,
  */
 tb_status tb_notes_read(tb_ctx *ctx, const char *name, const char *text,
                         size_t n, tb_notes **out);
-void tb_notes_free(tb_ctx *ctx, tb_notes *notes); /* NULL is fine */
+/** tb_notes_free - NULL is fine. */
+void tb_notes_free(tb_ctx *ctx, tb_notes *notes);
 
 /** tb_notes_write - two_way: "Basic (and reversed card)" in Anki, ":::" in
  * Obsidian. TB_ERR_INPUT for a text that the format cannot hold. */

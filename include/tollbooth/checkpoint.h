@@ -253,6 +253,7 @@ typedef struct tb_array {
     double *data; /* row-major */
 } tb_array;
 
+/** tb_array_clear - frees the numbers; the array is empty then. */
 void tb_array_clear(tb_ctx *ctx, tb_array *a);
 
 /**
@@ -316,7 +317,8 @@ tb_status tb_config_open(tb_ctx *ctx, const char *path, tb_config **out);
 /** tb_config_parse - the same for text; `name` stands for the file. */
 tb_status tb_config_parse(tb_ctx *ctx, const char *name, const char *text,
                           size_t n, tb_config **out);
-void tb_config_destroy(tb_config *root); /* NULL is fine; roots only */
+/** tb_config_destroy - of a root only, with all below it. NULL is fine. */
+void tb_config_destroy(tb_config *root);
 
 /* In all below `key` is a member of the object c, or NULL for c itself. */
 tb_config_kind tb_config_what(const tb_config *c, const char *key);

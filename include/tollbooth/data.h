@@ -49,6 +49,7 @@ typedef struct tb_text {
  */
 tb_status tb_text_load(tb_ctx *ctx, const char *path,
                        const tb_text_options *opt, tb_text *out);
+/** tb_text_clear - frees the bytes; the text is empty then. */
 void tb_text_clear(tb_ctx *ctx, tb_text *t);
 
 /** tb_text_count - the statistics of any bytes. */
@@ -75,6 +76,7 @@ typedef struct tb_lines {
  * LF or CR LF, neither of which belongs to it; a last line needs no end. */
 tb_status tb_lines_split(tb_ctx *ctx, const void *data, size_t n,
                          tb_lines *out);
+/** tb_lines_clear - frees the list, not the text it points into. */
 void tb_lines_clear(tb_ctx *ctx, tb_lines *l);
 
 /* --- tokenizers ------------------------------------------------------------
@@ -104,8 +106,11 @@ tb_status tb_tokenizer_make(tb_ctx *ctx, const char *kind, const void *data,
 tb_status tb_tokenizer_make_of(tb_ctx *ctx, const char *kind,
                                const tb_span *texts, size_t count,
                                tb_tokenizer **out);
-void tb_tokenizer_destroy(tb_tokenizer *t); /* NULL is fine */
+/** tb_tokenizer_destroy - NULL is fine. */
+void tb_tokenizer_destroy(tb_tokenizer *t);
 
+/** tb_tokenizer_kind - as tb_tokenizer_make takes it. tb_tokenizer_size - kinds
+ * of tokens, the special ones among them. */
 const char *tb_tokenizer_kind(const tb_tokenizer *t);
 size_t tb_tokenizer_size(const tb_tokenizer *t); /* vocabulary */
 
@@ -136,6 +141,7 @@ typedef struct tb_tokens {
     int32_t *ids;
     size_t count;
 } tb_tokens;
+/** tb_tokens_clear - frees the ids. */
 void tb_tokens_clear(tb_ctx *ctx, tb_tokens *t);
 
 /**
@@ -166,6 +172,8 @@ tb_status tb_tokenizer_load(tb_ctx *ctx, const char *name, const char *text,
  * become one is U+FFFD (one per maximal invalid run, as Unicode advises). */
 typedef struct tb_decoder tb_decoder;
 
+/** tb_decoder_create - nothing held back yet; `t` must outlive it.
+ * tb_decoder_destroy - NULL is fine. */
 tb_status tb_decoder_create(tb_ctx *ctx, const tb_tokenizer *t,
                             tb_decoder **out);
 void tb_decoder_destroy(tb_decoder *d); /* NULL is fine */
@@ -208,8 +216,11 @@ tb_status tb_corpus_create(tb_ctx *ctx, const char *name, const tb_tokenizer *t,
 tb_status tb_corpus_create_ids(tb_ctx *ctx, const char *name,
                                const int32_t *ids, size_t n, size_t vocab,
                                const tb_corpus_options *opt, tb_corpus **out);
-void tb_corpus_destroy(tb_corpus *c); /* NULL is fine */
+/** tb_corpus_destroy - NULL is fine. */
+void tb_corpus_destroy(tb_corpus *c);
 
+/** tb_corpus_context - tokens of a window. tb_corpus_vocab - every id is below
+ * it. */
 size_t tb_corpus_context(const tb_corpus *c);
 size_t tb_corpus_vocab(const tb_corpus *c);
 /** tb_corpus_tokens - the ids of a part and how many. */
@@ -321,8 +332,10 @@ tb_status tb_feed_tokenizer(tb_ctx *ctx, const tb_feed_spec *spec,
  */
 tb_status tb_feed_create(tb_ctx *ctx, const tb_feed_spec *spec,
                          const tb_tokenizer *t, tb_feed **out);
-void tb_feed_destroy(tb_feed *f); /* NULL is fine */
+/** tb_feed_destroy - NULL is fine. */
+void tb_feed_destroy(tb_feed *f);
 
+/** tb_feed_task - that of its spec. */
 tb_task tb_feed_task(const tb_feed *f);
 /** tb_feed_time - tokens of a row: the context, or of lines the longest there
  * is. tb_feed_source_time - the same of sources, 0: there are none. */

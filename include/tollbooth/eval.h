@@ -86,6 +86,7 @@ typedef struct tb_eval_result {
  *         TB_ERR_MEMORY
  */
 tb_status tb_eval_run(tb_ctx *ctx, const tb_eval *e, tb_eval_result **out);
+/** tb_eval_free - NULL is fine. */
 void tb_eval_free(tb_ctx *ctx, tb_eval_result *r);
 
 /** tb_eval_json - the object of `eval --json` (docs/json.md). */

@@ -57,7 +57,8 @@ typedef struct tb_peer_answer {
 tb_status tb_peer_find(tb_ctx *ctx, const tb_block *block,
                        const tb_settings *settings, const char *peer,
                        tb_peer_answer **answer);
-void tb_peer_free(tb_ctx *ctx, tb_peer_answer *answer); /* NULL is fine */
+/** tb_peer_free - NULL is fine. */
+void tb_peer_free(tb_ctx *ctx, tb_peer_answer *answer);
 
 /**
  * tb_peer_read - the text of the block that a setting means; freed with

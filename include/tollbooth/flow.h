@@ -142,7 +142,8 @@ typedef struct tb_flow_check {
 } tb_flow_check;
 
 typedef enum tb_level { TB_OK_, TB_NOTE, TB_WARN, TB_FAILED } tb_level;
-const char *tb_level_name(tb_level l); /* "OK" "NOTE" "WARN" "FAIL" */
+/** tb_level_name - "OK", "NOTE", "WARN", "FAIL". */
+const char *tb_level_name(tb_level l);
 
 typedef struct tb_verdict {
     const char *code; /* "VANISH" */
@@ -208,6 +209,7 @@ typedef struct tb_flow {
  */
 tb_status tb_flow_measure(tb_ctx *ctx, const tb_block *b,
                           const tb_flow_spec *spec, tb_flow **out);
+/** tb_flow_free - with all its lists. NULL is fine. */
 void tb_flow_free(tb_ctx *ctx, tb_flow *f);
 
 /** tb_verdicts_json - a list of verdicts as every object has them. */

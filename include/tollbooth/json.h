@@ -16,6 +16,7 @@ typedef struct tb_json tb_json;
 
 /** tb_json_create - an empty writer. */
 tb_status tb_json_create(tb_ctx *ctx, tb_json **out);
+/** tb_json_destroy - NULL is fine. */
 void tb_json_destroy(tb_json *j);
 /** tb_json_pretty - set before the first value: one member per line, two
  * spaces per level; an array without containers stays on its line. */

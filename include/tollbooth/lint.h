@@ -44,8 +44,10 @@ typedef struct tb_lint tb_lint;
  * result. */
 tb_status tb_lint_create(tb_ctx *ctx, const tb_block *b,
                          const tb_settings *settings, tb_lint **out);
-void tb_lint_destroy(tb_lint *l); /* NULL is fine */
+/** tb_lint_destroy - NULL is fine. */
+void tb_lint_destroy(tb_lint *l);
 
+/** tb_lint_count, tb_lint_at - the findings, by place. */
 size_t tb_lint_count(const tb_lint *l);
 const tb_finding *tb_lint_at(const tb_lint *l, size_t i);
 
@@ -62,6 +64,7 @@ void tb_lint_json(const tb_lint *l, tb_json *j, bool named, const char *block);
 tb_status tb_lint_text(const tb_lint *l, const char *file, size_t columns,
                        char **out);
 
+/** tb_lint_level_name - as text and JSON call it. */
 const char *tb_lint_level_name(tb_lint_level level);
 
 /** tb_lint_code_at - the i-th code, in the order of docs/lint.md; NULL past

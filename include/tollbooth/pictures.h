@@ -20,11 +20,13 @@ extern "C" {
 /** Text that grows: SVG, HTML and terminal output are appended to it. */
 typedef struct tb_out tb_out;
 
+/** tb_out_create - empty. tb_out_destroy - NULL is fine. */
 tb_status tb_out_create(tb_ctx *ctx, tb_out **out);
 void tb_out_destroy(tb_out *o); /* NULL is fine */
 void tb_out_reset(tb_out *o);   /* back to empty */
 /** tb_out_str - the text, NUL-terminated; "" if empty. */
 const char *tb_out_str(const tb_out *o);
+/** tb_out_len - its bytes, without the NUL. */
 size_t tb_out_len(const tb_out *o);
 /** tb_out_put - appends text. */
 tb_status tb_out_put(tb_out *o, const char *text);
@@ -96,14 +98,19 @@ typedef struct tb_scene tb_scene;
  * states its message with numbers; both are required (TB_ERR_ARG). */
 tb_status tb_scene_create(tb_ctx *ctx, double w, double h, const char *title,
                           const char *desc, tb_scene **out);
-void tb_scene_destroy(tb_scene *s); /* NULL is fine */
+/** tb_scene_destroy - NULL is fine. tb_scene_status - the first failure of any
+ * call; the others do nothing after it. */
+void tb_scene_destroy(tb_scene *s);
 tb_status tb_scene_status(const tb_scene *s);
+/** tb_scene_width, _height, _resize - in px; items stay where they are. */
 double tb_scene_width(const tb_scene *s);
 double tb_scene_height(const tb_scene *s);
 void tb_scene_resize(tb_scene *s, double w, double h);
 /** tb_scene_describe - replaces the description (known once drawn). */
 void tb_scene_describe(tb_scene *s, const char *desc);
 
+/** tb_scene_rect, _line, _path, _circle, _text - one item each, over those
+ * before; px from the top left corner. NULL for st: the plain style. */
 void tb_scene_rect(tb_scene *s, double x, double y, double w, double h,
                    const tb_style *st);
 void tb_scene_line(tb_scene *s, double x1, double y1, double x2, double y2,
@@ -251,6 +258,8 @@ typedef struct tb_chart {
     double width, height; /* px; 0 means 760 x 380 */
 } tb_chart;
 
+/** tb_chart_scene - lines with markers, legend, axes; what a log axis cannot
+ * hold is a triangle at its edge. tb_chart_term - the same as text. */
 tb_status tb_chart_scene(tb_ctx *ctx, const tb_chart *chart, tb_scene **out);
 tb_status tb_chart_term(tb_ctx *ctx, const tb_chart *chart,
                         const tb_terminal *term, tb_out *out);
@@ -272,11 +281,14 @@ typedef struct tb_bars {
     double width, height; /* px; 0 means 760 x 320 */
 } tb_bars;
 
+/** tb_bars_scene - upright bars with their numbers, on one axis. */
 tb_status tb_bars_scene(tb_ctx *ctx, const tb_bars *bars, tb_scene **out);
 /** tb_bars_term - one line per bar: label, number, bar in eighths. */
 tb_status tb_bars_term(tb_ctx *ctx, const tb_bars *bars,
                        const tb_terminal *term, tb_out *out);
 
+/** tb_bars_table_html, tb_heat_table_html - the same numbers: "show as table".
+ */
 tb_status tb_bars_table_html(tb_ctx *ctx, const tb_bars *bars, tb_out *out);
 
 /* --- heat maps ---------------------------------------------------------- */
@@ -348,6 +360,7 @@ typedef struct tb_flow_figure {
  * and the thinner total of every run, each with its numbers. A lane that falls
  * below 0.1 is red and dashed, as the verdict TOLL counts it. */
 tb_status tb_flow_scene(tb_ctx *ctx, const tb_flow_figure *f, tb_scene **out);
+/** tb_flow_term - the same as text. */
 tb_status tb_flow_term(tb_ctx *ctx, const tb_flow_figure *f,
                        const tb_terminal *term, tb_out *out);
 /** tb_flow_table_html - the same numbers: "show as table". */
@@ -391,6 +404,8 @@ typedef struct tb_tower {
     double height; /* of all floors together, px; 0: 560 */
 } tb_tower;
 
+/** tb_tower_scene - floors with booths and arrows, the profile of lane and
+ * total beside them. tb_tower_term, tb_tower_table_html - its numbers. */
 tb_status tb_tower_scene(tb_ctx *ctx, const tb_tower *t, tb_scene **out);
 tb_status tb_tower_term(tb_ctx *ctx, const tb_tower *t, const tb_terminal *term,
                         tb_out *out);
@@ -415,6 +430,9 @@ typedef struct tb_loss_figure {
     double width, height; /* px; 0 means 760 x 400 */
 } tb_loss_figure;
 
+/** tb_loss_scene - training loss as lines, validation as marks, a cross where a
+ * run diverged. tb_loss_term, tb_loss_table_html - the same as text, as a
+ * table. */
 tb_status tb_loss_scene(tb_ctx *ctx, const tb_loss_figure *f, tb_scene **out);
 tb_status tb_loss_term(tb_ctx *ctx, const tb_loss_figure *f,
                        const tb_terminal *term, tb_out *out);
@@ -515,6 +533,8 @@ typedef struct tb_report_head {
  * stick and tb_report_finish returns the first. */
 typedef struct tb_report tb_report;
 
+/** tb_report_create - a page with this head. tb_report_destroy - NULL is fine.
+ * tb_report_heading - a chapter, which the contents list. */
 tb_status tb_report_create(tb_ctx *ctx, const tb_report_head *head,
                            tb_report **out);
 void tb_report_destroy(tb_report *r); /* NULL is fine */
@@ -525,6 +545,8 @@ void tb_report_subheading(tb_report *r, const char *text);
  * a heading of their own; not inside each other. */
 void tb_report_fold(tb_report *r, const char *text);
 void tb_report_unfold(tb_report *r);
+/** tb_report_paragraph, _list, _pre, _settings, _verdicts, _table - parts;
+ * texts are escaped. */
 void tb_report_paragraph(tb_report *r, const char *text);
 void tb_report_list(tb_report *r, const char *const *items, size_t n);
 void tb_report_pre(tb_report *r, const char *text); /* block text, code */

@@ -59,7 +59,8 @@ typedef struct tb_shot tb_shot;
  */
 tb_status tb_shot_create(tb_ctx *ctx, const char *name, const char *settings,
                          tb_shot **out);
-void tb_shot_destroy(tb_shot *s); /* NULL is fine */
+/** tb_shot_destroy - NULL is fine. */
+void tb_shot_destroy(tb_shot *s);
 
 /** tb_shot_ok - did every check hold? */
 bool tb_shot_ok(const tb_shot *s);
@@ -71,6 +72,7 @@ tb_status tb_shot_refused(const tb_shot *s);
 tb_status tb_shot_scene(const tb_shot *s, tb_scene **out);
 /** tb_shot_svg - the picture; opt->prefix NULL: the shot's name. */
 tb_status tb_shot_svg(const tb_shot *s, const tb_svg *opt, tb_out *out);
+/** tb_shot_term - all panels as text, with the sentences and the checks. */
 tb_status tb_shot_term(const tb_shot *s, const tb_terminal *term, tb_out *out);
 /** tb_shot_html - the numbers of all panels: "show as table". */
 tb_status tb_shot_html(const tb_shot *s, tb_out *out);

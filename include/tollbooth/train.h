@@ -261,13 +261,16 @@ typedef struct tb_lm tb_lm;
  * one the weights were trained with (hash), else the difference is shown.
  * Without a model.safetensors the weights of state.safetensors are taken. */
 tb_status tb_lm_open(tb_ctx *ctx, const char *dir, tb_lm **out);
-void tb_lm_close(tb_lm *m); /* NULL is fine */
+/** tb_lm_close - NULL is fine. tb_lm_block, tb_lm_tokenizer - what the folder
+ * has; they live as long as the model. */
+void tb_lm_close(tb_lm *m);
 const tb_block *tb_lm_block(const tb_lm *m);
 const tb_tokenizer *tb_lm_tokenizer(const tb_lm *m);
 /** tb_lm_settings - as trained, nothing unset. */
 const tb_settings *tb_lm_settings(const tb_lm *m);
 /** tb_lm_step - updates behind the weights. */
 size_t tb_lm_step(const tb_lm *m);
+/** tb_lm_parameters - learned numbers. */
 size_t tb_lm_parameters(const tb_lm *m);
 /** tb_lm_origin - where training took norm kind and eps from, by ruling 6. */
 void tb_lm_origin(const tb_lm *m, tb_origin *norm, tb_origin *eps);
