@@ -125,6 +125,15 @@ char *shot_text(tb_shot *s, const char *fmt, ...)
     return text;
 }
 
+tb_status shot_eval(tb_shot *s, const tb_eval *e, size_t n, double *out)
+{
+    tb_eval_result *r;
+    TB_TRY(tb_eval_run(s->ctx, e, &r));
+    memcpy(out, r->y.data, n * sizeof *out);
+    tb_eval_free(s->ctx, r);
+    return TB_OK;
+}
+
 /* Room for one more element; NULL once the shot failed. */
 static void *more(tb_shot *s, shot_list *l, size_t size)
 {

@@ -3,7 +3,6 @@
  * attention: where the values of token j are the j-th unit list, its output is
  * the row of weights. */
 #include "pictures/shot_panels.h"
-#include "tollbooth/eval.h"
 
 enum { D = 32, MOST = 8 }; /* width; tokens, so that four heads have room */
 

@@ -3,7 +3,6 @@
  * statistics over all tokens move with them, statistics over the tokens that
  * count and statistics of the token itself do not. */
 #include "pictures/shot_panels.h"
-#include "tollbooth/eval.h"
 
 enum { MOST = 10000 }; /* padded tokens */
 

@@ -2,7 +2,6 @@
 /* The box F of the first shots by the engine: its equation as text, its
  * values, Jacobian, differences, and the two parts of a cotangent. */
 #include "pictures/shot_box.h"
-#include "tollbooth/eval.h"
 
 /* --- lists ---------------------------------------------------------------- */
 

@@ -3,7 +3,6 @@
  * of d numbers in, a list of d numbers out. */
 #include "pictures/shot_box.h"
 #include "pictures/shot_house.h"
-#include "tollbooth/eval.h"
 #include "tollbooth/explain.h"
 
 /* Every floor is attention or a feed-forward network, in turn. */
@@ -18,11 +17,7 @@ static tb_status floor_value(tb_shot *s, const char *text, size_t i, size_t d,
 {
     const tb_eval_value set = {"x", 1, {d}, x};
     tb_eval e = {.text = text, .sets = &set, .nsets = 1, .seed = i + 1};
-    tb_eval_result *r;
-    TB_TRY(tb_eval_run(s->ctx, &e, &r));
-    memcpy(out, r->y.data, d * sizeof *out);
-    tb_eval_free(s->ctx, r);
-    return TB_OK;
+    return shot_eval(s, &e, d, out);
 }
 
 /* All lists from the ground to the top; same: whatever the boxes are called. */

@@ -5,7 +5,6 @@
 #include "pictures/shot_columns.h"
 #include "pictures/shot_norm.h"
 #include "pictures/shot_panels.h"
-#include "tollbooth/eval.h"
 
 typedef struct balance {
     const char *title, *desc;
@@ -345,19 +344,15 @@ static void sums(tb_shot *s, const balance *b)
 
 /* --- computing ------------------------------------------------------------ */
 
-/* One list off the engine, u being ones. */
+/* A list or a number off the engine, u being ones. */
 static tb_status ask(tb_shot *s, const balance *b, const double *ones,
-                     const char *text, double *out)
+                     const char *text, size_t n, double *out)
 {
     const tb_eval_value sets[] = {{"x", 1, {b->d}, b->x},
                                   {"u", 1, {b->d}, ones}};
     const tb_eval e = {
         .text = text, .sets = sets, .nsets = strstr(text, "u)") ? 2 : 1};
-    tb_eval_result *r;
-    TB_TRY(tb_eval_run(s->ctx, &e, &r));
-    memcpy(out, r->y.data, r->y.dims[0] * sizeof *out);
-    tb_eval_free(s->ctx, r);
-    return TB_OK;
+    return shot_eval(s, &e, n, out);
 }
 
 static tb_status compute(tb_shot *s, balance *b)
@@ -371,11 +366,12 @@ static tb_status compute(tb_shot *s, balance *b)
     b->square = v + b->d;
     for (size_t i = 0; i < b->d; i++)
         ones[i] = 1;
-    TB_TRY(ask(s, b, ones, "sum(x)", &b->sum));
-    TB_TRY(ask(s, b, ones, "mean(x)", &b->mu));
-    TB_TRY(ask(s, b, ones, "x - mix(mean(x), u)", v));
-    TB_TRY(ask(s, b, ones, "c = x - mix(mean(x), u)\nc*c", v + b->d));
-    TB_TRY(ask(s, b, ones, "c = x - mix(mean(x), u)\nsum(c*c)", &b->squares));
+    TB_TRY(ask(s, b, ones, "sum(x)", 1, &b->sum));
+    TB_TRY(ask(s, b, ones, "mean(x)", 1, &b->mu));
+    TB_TRY(ask(s, b, ones, "x - mix(mean(x), u)", b->d, v));
+    TB_TRY(ask(s, b, ones, "c = x - mix(mean(x), u)\nc*c", b->d, v + b->d));
+    TB_TRY(
+        ask(s, b, ones, "c = x - mix(mean(x), u)\nsum(c*c)", 1, &b->squares));
     b->var = b->squares / (double)b->over;
     b->sigma = tb_sqrt(b->var);
     return TB_OK;

@@ -4,7 +4,6 @@
 #include "pictures/shot_box.h"
 #include "pictures/shot_columns.h"
 #include "pictures/shot_norm.h"
-#include "tollbooth/eval.h"
 
 enum { ROWS = 4, PILLS = 3 };
 
@@ -260,11 +259,7 @@ static tb_status last_step(tb_shot *s, const build_of *b, const double *hat,
                  .sets = sets,
                  .nsets = b->dot ? 3 : 2,
                  .seed = 1};
-    tb_eval_result *r;
-    TB_TRY(tb_eval_run(s->ctx, &e, &r));
-    memcpy(out, r->y.data, b->n.d * sizeof *out);
-    tb_eval_free(s->ctx, r);
-    return TB_OK;
+    return shot_eval(s, &e, b->n.d, out);
 }
 
 static tb_status gain_and_bias(tb_shot *s, build_of *b)

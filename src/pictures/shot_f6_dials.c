@@ -2,7 +2,6 @@
 /* Two indices: i counts floors, j counts dials. Rows are the lists x_i of a
  * small stack, as the engine computes them. */
 #include "pictures/shot_f6.h"
-#include "tollbooth/eval.h"
 
 enum { CELL_W = 72, CELL_H = 34, LEFT = 150, TOP = 74, ROWS = F6_FLOORS + 1 };
 
@@ -46,10 +45,7 @@ static tb_status fill(tb_shot *s, const char *equation, dials *p)
                      .sets = &x,
                      .nsets = 1,
                      .seed = shot_whole(s, "seed") + i - 1};
-        tb_eval_result *r;
-        TB_TRY(tb_eval_run(s->ctx, &e, &r));
-        memcpy(p->x[i], r->y.data, sizeof p->x[i]);
-        tb_eval_free(s->ctx, r);
+        TB_TRY(shot_eval(s, &e, F6_DIALS, p->x[i]));
     }
     return TB_OK;
 }

@@ -2,7 +2,6 @@
 /* A norm of one list by the engine. */
 #include "pictures/shot_norm.h"
 #include "flow/flow_model.h"
-#include "tollbooth/eval.h"
 
 double shot_mean(const double *v, size_t n)
 {
@@ -49,12 +48,8 @@ tb_status shot_norm_value(tb_shot *s, const shot_norm_of *n, const double *z,
                           double eps, bool plain, double *out)
 {
     call c;
-    tb_eval_result *r;
     TB_TRY(prepare(s, n, z, eps, plain, &c));
-    TB_TRY(tb_eval_run(s->ctx, &c.e, &r));
-    memcpy(out, r->y.data, n->d * sizeof *out);
-    tb_eval_free(s->ctx, r);
-    return TB_OK;
+    return shot_eval(s, &c.e, n->d, out);
 }
 
 tb_status shot_norm_jacobian(tb_shot *s, const shot_norm_of *n, const double *z,

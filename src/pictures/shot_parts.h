@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "pictures/plot.h"
+#include "tollbooth/eval.h"
 #include "tollbooth/shot.h"
 
 enum { SHOT_INPUTS = 16 };
@@ -84,6 +85,8 @@ size_t shot_choice(const tb_shot *s, const char *name); /* index in choices */
 /* --- what a shot leaves --------------------------------------------------- */
 
 void *shot_alloc(tb_shot *s, size_t n, size_t size); /* NULL: no memory */
+/** The first n numbers of what the engine makes of an equation. */
+tb_status shot_eval(tb_shot *s, const tb_eval *e, size_t n, double *out);
 char *shot_text(tb_shot *s, const char *fmt, ...) TB_PRINTF(2, 3);
 /** Title and message-with-numbers of the whole picture. */
 void shot_title(tb_shot *s, const char *title, const char *desc);

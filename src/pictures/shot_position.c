@@ -4,7 +4,6 @@
  * the distance alone, which is why rotary positions (Su et al. 2021,
  * arXiv:2104.09864) turn q and k. */
 #include "pictures/shot_panels.h"
-#include "tollbooth/eval.h"
 
 enum { MOST_TOKENS = 32, MOST_WIDTH = 32 };
 
@@ -38,14 +37,8 @@ static tb_status turn(tb_shot *s, turned *t)
     tb_eval e = {.text = shot_text(s, "rope(x, base=%g)", shot_num(s, "base")),
                  .sets = sets,
                  .nsets = 1};
-    tb_eval_result *r;
-    if (!e.text)
-        return TB_ERR_MEMORY;
-    TB_TRY(tb_eval_run(s->ctx, &e, &r));
-    memcpy(y, r->y.data, n * sizeof *y);
-    tb_eval_free(s->ctx, r);
     t->y = y;
-    return TB_OK;
+    return e.text ? shot_eval(s, &e, n, y) : TB_ERR_MEMORY;
 }
 
 /* Inner products over the length squared: 1 on the diagonal. */

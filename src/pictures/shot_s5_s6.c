@@ -5,7 +5,6 @@
 #include "pictures/diagram.h"
 #include "pictures/shot_block.h"
 #include "pictures/shot_panels.h"
-#include "tollbooth/eval.h"
 
 /* --- numbers -------------------------------------------------------------- */
 

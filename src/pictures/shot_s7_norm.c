@@ -2,7 +2,6 @@
 /* S7, corners of one norm: a branch that is zero, a list without spread. */
 #include "flow/flow_model.h"
 #include "pictures/shot_s7.h"
-#include "tollbooth/eval.h"
 
 /** A square Jacobian by z, in the shot's arena. */
 typedef struct grid {

@@ -2,7 +2,6 @@
 /* S7, card e: the sum of what a norm puts out has no gradient. */
 #include "pictures/diagram.h"
 #include "pictures/shot_s7.h"
-#include "tollbooth/eval.h"
 
 typedef struct sum_of {
     const double *z, *g;
