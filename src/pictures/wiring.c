@@ -556,7 +556,7 @@ static void node_json(const tb_wired *n, tb_json *j)
         [TB_WIRED_IN] = "in",       [TB_WIRED_OUT] = "out",
         [TB_WIRED_BOX] = "box",     [TB_WIRED_NORM] = "norm",
         [TB_WIRED_SCALE] = "scale", [TB_WIRED_TIMES] = "times",
-        [TB_WIRED_PLUS] = "plus",   [TB_WIRED_BEND] = "bend"};
+        [TB_WIRED_PLUS] = "plus"};
     tb_json_object(j, NULL);
     tb_json_string(j, "kind", kinds[n->kind]);
     tb_json_string(j, "label", n->label);

@@ -14,8 +14,7 @@ typedef enum tb_wired_kind {
     TB_WIRED_NORM,  /* a tollbooth */
     TB_WIRED_SCALE, /* times or plus something constant or learned */
     TB_WIRED_TIMES, /* two streams, element by element */
-    TB_WIRED_PLUS,
-    TB_WIRED_BEND /* of a layout: a wire that goes on in another row */
+    TB_WIRED_PLUS
 } tb_wired_kind;
 
 typedef struct tb_wired {

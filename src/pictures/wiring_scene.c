@@ -47,7 +47,6 @@ static double node_width(const tb_placed *p)
         return label_width(p->what->label, 15) + 24;
     case TB_WIRED_PLUS:
     case TB_WIRED_TIMES:
-    case TB_WIRED_BEND:
         return 2 * RADIUS;
     case TB_WIRED_BOX:
     case TB_WIRED_NORM:
