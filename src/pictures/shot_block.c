@@ -46,22 +46,13 @@ static void place(layout *l)
 /* --- what comes back ------------------------------------------------------ */
 
 /* Without numbers the block stands for the whole stack. */
-static bool lane_is_weak(const layout *l, double g)
+static tb_style lane_style(const layout *l, double g, const char *role)
 {
-    return tower_weak(l->b->plain && g != 1 ? stack_lane(l->b->run, 0) : g);
-}
-
-static tb_style back_style(const layout *l, double g, const char *role,
-                           const char *id, bool lane)
-{
-    bool weak = lane && lane_is_weak(l, g);
-    return (tb_style){.role = role,
-                      .id = id,
-                      .stroke = weak   ? TB_TONE_BAD
-                                : lane ? TB_TONE_LANE
-                                       : TB_TONE_BOX,
-                      .dash = weak ? TB_DASHED : TB_SOLID,
-                      .line = tb_back_width(g)};
+    tb_style st =
+        tower_lane(l->b->plain && g != 1 ? stack_lane(l->b->run, 0) : g);
+    st.role = st.id = role;
+    st.line = tb_back_width(g);
+    return st;
 }
 
 static void number(const layout *l, double x, double y, double v, tb_tone tone)
@@ -79,21 +70,23 @@ static void number(const layout *l, double x, double y, double v, tb_tone tone)
 static void lane_back(const layout *l)
 {
     double g = l->f->local_lane, at = l->post ? l->gate : l->plus;
-    tb_style top = back_style(l, 1, "grad-top", "grad-top", true);
-    tb_style lane = back_style(l, g, "grad-hw", "grad-hw", true);
+    tb_style top = lane_style(l, 1, "grad-top");
+    tb_style lane = lane_style(l, g, "grad-hw");
     tower_arrow(l->s, l->w - 6, l->y.lane_back,
                 at + (l->post ? l->half + 14 : 2), l->y.lane_back, &top);
     number(l, (l->w + at) / 2, l->y.number, 1, TB_TONE_LANE);
     tower_arrow(l->s, l->post ? l->gate - l->half : l->plus, l->y.lane_back,
                 l->fork - 22, l->y.lane_back, &lane);
-    number(l, l->box, l->y.number, g,
-           tower_weak(g) ? TB_TONE_BAD : TB_TONE_LANE);
+    number(l, l->box, l->y.number, g, tower_lane(g).stroke);
 }
 
 static void branch_back(const layout *l)
 {
     double g = l->f->local_branch, x = l->plus - 20;
-    tb_style st = back_style(l, g, "grad-br", "grad-br", false);
+    tb_style st = {.role = "grad-br",
+                   .id = "grad-br",
+                   .stroke = TB_TONE_BOX,
+                   .line = tb_back_width(g)};
     st.round = 8;
     tb_scene_path(l->s,
                   (double[]){x, l->y.lane_back, x, l->y.branch_back,

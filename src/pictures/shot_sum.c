@@ -43,13 +43,12 @@ static void put_numbers(tb_scene *s, const stack_run *r, size_t i, double x,
                         double y)
 {
     char lane[TB_SHOW_CHARS], total[TB_SHOW_CHARS], id[24];
-    bool weak = tower_weak(stack_lane(r, 0));
     tb_format(id, sizeof id, "lane-%s", prefixes[i]);
     tb_style large = {.role = "label",
                       .id = id,
                       .size = 26,
                       .bold = true,
-                      .fill = weak ? TB_TONE_BAD : TB_TONE_LANE,
+                      .fill = tower_lane(stack_lane(r, 0)).stroke,
                       .anchor = TB_MIDDLE};
     tb_style text = {.role = "label", .size = 12, .anchor = TB_MIDDLE};
     double middle = x + HALF / 2.0;

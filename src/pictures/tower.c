@@ -265,8 +265,7 @@ static void labels(const layout *l)
                       tb_arena_printf(&l->s->arena, "x%zu", tower_k(l->t, k)),
                       &name);
         if (l->t->show != TB_TOWER_TOTAL)
-            number(l, LANE_END, y, lane,
-                   tower_weak(lane) ? TB_TONE_BAD : TB_TONE_LANE);
+            number(l, LANE_END, y, lane, tower_lane(lane).stroke);
         if (l->t->show != TB_TOWER_LANE)
             number(l, TOTAL_END, y, l->t->total[k], TB_TONE_TOTAL);
     }
@@ -336,13 +335,10 @@ static void curve(const layout *l, const tb_axis *a, bool lane)
 {
     size_t n = l->t->n, count = 0;
     double *xy = tb_arena_alloc(&l->s->arena, 2 * (n + 1) * sizeof *xy);
-    bool weak = lane && tower_weak(l->t->lane[0]);
-    tb_style st = {.role = lane ? "grad-hw-line" : "grad-total-line",
-                   .stroke = !lane  ? TB_TONE_TOTAL
-                             : weak ? TB_TONE_BAD
-                                    : TB_TONE_LANE,
-                   .dash = weak ? TB_DASHED : TB_SOLID,
-                   .line = lane ? 4 : 2};
+    tb_style st =
+        lane ? tower_lane(l->t->lane[0]) : (tb_style){.stroke = TB_TONE_TOTAL};
+    st.role = lane ? "grad-hw-line" : "grad-total-line";
+    st.line = lane ? 4 : 2;
     if (!xy) {
         tb_scene_fail(l->s, TB_ERR_MEMORY);
         return;
@@ -373,13 +369,11 @@ static void name_curve(const layout *l, const tb_axis *a, bool lane)
     static const char *const names[] = {"total", "lane", "total: 0", "lane: 0"};
     const double *own = lane ? l->t->lane : l->t->total;
     const double *other = lane ? l->t->total : l->t->lane;
-    bool weak = lane && tower_weak(l->t->lane[0]);
     tb_style st = {.role = "label",
                    .size = 12,
                    .bold = true,
-                   .fill = !lane  ? TB_TONE_TOTAL
-                           : weak ? TB_TONE_BAD
-                                  : TB_TONE_LANE};
+                   .fill =
+                       lane ? tower_lane(l->t->lane[0]).stroke : TB_TONE_TOTAL};
     for (size_t i = 0; i < TB_LEN(places); i++) {
         size_t k = (size_t)(places[i] * (double)l->t->n);
         bool left = own[k] < other[k] || (own[k] == other[k] && lane);

@@ -6,9 +6,8 @@
 
 #include "pictures/plot.h"
 
-/** A lane that lost something: drawn red and dashed. */
-bool tower_weak(double gain);
-/** How the lane looks where it carries `gain`. */
+/** How the lane looks where it carries `gain`: where it lost something, red and
+ * dashed. */
 tb_style tower_lane(double gain);
 /** A vertical or horizontal arrow with a small head; its shaft has st->line. */
 void tower_arrow(tb_scene *s, double x0, double y0, double x1, double y1,

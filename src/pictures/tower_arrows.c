@@ -3,11 +3,6 @@
 #include "pictures/diagram.h"
 #include "pictures/tower.h"
 
-bool tower_weak(double gain)
-{
-    return !(gain >= 0.9);
-}
-
 void tower_arrow(tb_scene *s, double x0, double y0, double x1, double y1,
                  const tb_style *st)
 {
@@ -25,7 +20,7 @@ void tower_arrow(tb_scene *s, double x0, double y0, double x1, double y1,
 
 tb_style tower_lane(double gain)
 {
-    bool weak = tower_weak(gain);
+    bool weak = !(gain >= 0.9);
     return (tb_style){.role = "grad-hw",
                       .stroke = weak ? TB_TONE_BAD : TB_TONE_LANE,
                       .dash = weak ? TB_DASHED : TB_SOLID,
