@@ -304,23 +304,6 @@ static void top(const layout *l)
 
 /* --- profile -------------------------------------------------------------- */
 
-static void limits(const layout *l, tb_axis *a)
-{
-    double least = 1, most = 1;
-    for (size_t k = 0; k <= l->t->n; k++) {
-        const double v[] = {l->t->lane[k], l->t->total[k]};
-        for (size_t i = 0; i < 2; i++) {
-            if (!tb_isfinite(v[i]) || !(v[i] > 0))
-                continue;
-            least = tb_min2(least, v[i]);
-            most = tb_max2(most, v[i]);
-        }
-    }
-    tb_axis_fit(a, true, tb_min2(least, 0.5), tb_max2(most, 2), false);
-    a->p_lo = PROFILE_X;
-    a->p_hi = PROFILE_END;
-}
-
 /* A point alone is a dot. */
 static void stretch(tb_scene *s, const double *xy, size_t n, const tb_style *st)
 {
@@ -407,7 +390,9 @@ static void profile(const layout *l, double head)
     tb_style bold = {.role = "label", .size = 12, .bold = true};
     double y0 = y_of(l, (double)l->t->n) - 6, y1 = y_of(l, 0) + 6;
     char text[TB_SHOW_CHARS];
-    limits(l, &a);
+    tower_axis(l->t, &a);
+    a.p_lo = PROFILE_X;
+    a.p_hi = PROFILE_END;
     tb_scene_text(l->s, PROFILE_X - 10, head, "gain from the top, log scale",
                   &bold);
     for (size_t i = 0; i < a.n_ticks; i++) {

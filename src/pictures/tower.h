@@ -19,6 +19,8 @@ double tower_legend(tb_scene *s, double x, double y, double width,
 
 /** TB_ERR_ARG without a title, floors or gains. */
 tb_status tower_check(tb_ctx *ctx, const tb_tower *t);
+/** Of lane and total, with room from 0.5 to 2. */
+void tower_axis(const tb_tower *t, tb_axis *a);
 /** k of the sublayer output at the top of floor `floor`; 0: the ground. */
 size_t tower_k(const tb_tower *t, size_t floor);
 /** "attn, toll 0.71" of a floor; without its number where there is none. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrows of what comes back, their legend, and the words of a floor. */
+/* Arrows of what comes back, their legend, the scale of the gains and the words
+ * of a floor. */
 #include "pictures/diagram.h"
 #include "pictures/tower.h"
 
@@ -79,7 +80,7 @@ double tower_legend(tb_scene *s, double x, double y, double width,
     return y + 20;
 }
 
-/* --- words ---------------------------------------------------------------- */
+/* --- numbers and words ---------------------------------------------------- */
 
 tb_status tower_check(tb_ctx *ctx, const tb_tower *t)
 {
@@ -87,6 +88,20 @@ tb_status tower_check(tb_ctx *ctx, const tb_tower *t)
         return TB_OK;
     return TB_FAIL(ctx, TB_ERR_ARG,
                    "tower: no title, floors or gains, wanted all three");
+}
+
+void tower_axis(const tb_tower *t, tb_axis *a)
+{
+    double least = 0.5, most = 2;
+    for (size_t k = 0; k <= t->n; k++) {
+        const double v[] = {t->lane[k], t->total[k]};
+        for (size_t i = 0; i < 2; i++)
+            if (tb_isfinite(v[i]) && v[i] > 0) {
+                least = tb_min2(least, v[i]);
+                most = tb_max2(most, v[i]);
+            }
+    }
+    tb_axis_fit(a, true, least, most, false);
 }
 
 size_t tower_k(const tb_tower *t, size_t floor)

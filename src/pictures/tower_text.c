@@ -89,20 +89,6 @@ static const char *bar(tb_arena *a, const tb_terminal *term, const tb_axis *y,
     return text;
 }
 
-static void scale(const tb_tower *t, tb_axis *y)
-{
-    double least = 0.5, most = 2;
-    for (size_t k = 0; k < t->n; k++) {
-        const double v[] = {t->lane[k], t->total[k]};
-        for (size_t i = 0; i < 2; i++)
-            if (tb_isfinite(v[i]) && v[i] > 0) {
-                least = tb_min2(least, v[i]);
-                most = tb_max2(most, v[i]);
-            }
-    }
-    tb_axis_fit(y, true, least, most, false);
-}
-
 /* Columns without bars where these would be too short to read. */
 static void put_gain(tb_grid *g, tb_arena *a, const tb_terminal *term,
                      const tb_axis *y, double v, int cells)
@@ -140,7 +126,7 @@ static tb_status lines(tb_arena *a, const tb_tower *t, const tb_terminal *term,
     size_t count = heads(t, cells >= SHORT, columns);
     tb_axis y = {0};
     tb_grid g;
-    scale(t, &y);
+    tower_axis(t, &y);
     TB_TRY(tb_grid_init(&g, a, t->title, columns, count, n + 2));
     for (size_t k = n + 1; k-- > 0;) {
         if ((n - k) % step && k)
