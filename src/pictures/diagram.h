@@ -53,8 +53,13 @@ void tb_part_branch(tb_scene *s, double fork, double plus, double lane,
  * 1 gives 10, 0.1 gives 7, 0.001 and less 1. */
 double tb_back_width(double g);
 
+/** The frame of what is repeated, which says how often where `head` is set. */
+void tb_diagram_repeat(tb_scene *s, const tb_diagram *d, tb_box at, bool head);
+enum { TB_DIAGRAM_WIDEST = 760 };
+/** Of the picture: room for w px, the title, and a formula that may be broken.
+ */
+double tb_diagram_width(const tb_diagram *d, double w);
 /** The formula under a diagram, broken at w px; the next baseline. */
-double tb_formula_width(const tb_diagram *d);
 double tb_diagram_formula(tb_scene *s, const tb_diagram *d, double y, double w);
 
 #endif

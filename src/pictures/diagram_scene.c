@@ -233,11 +233,8 @@ static void backward(layout *l)
     }
 }
 
-static void repeat(layout *l, double top, double bottom)
+void tb_diagram_repeat(tb_scene *s, const tb_diagram *d, tb_box at, bool head)
 {
-    size_t n = tb_diagram_in_block(l->d);
-    if (!l->d->depth || !n)
-        return;
     tb_style panel = {.role = "stack",
                       .fill = TB_TONE_PANEL,
                       .stroke = TB_TONE_MUTED,
@@ -245,21 +242,37 @@ static void repeat(layout *l, double top, double bottom)
                       .dash = TB_DASHED,
                       .round = 8};
     tb_style text = {.fill = TB_TONE_MUTED, .size = 12};
-    double x0 = l->node[0] - 10, x1 = l->node[n] - (n < l->d->count ? 6 : 0);
-    tb_scene_rect(l->s, x0, top, x1 - x0, bottom - top, &panel);
-    tb_scene_text(l->s, x0 + 10, top + 17,
-                  tb_arena_printf(&l->s->arena, "\xC3\x97 %zu block%s",
-                                  l->d->depth, l->d->depth == 1 ? "" : "s"),
-                  &text);
+    tb_scene_rect(s, at.x, at.y, at.w, at.h, &panel);
+    if (head)
+        tb_scene_text(s, at.x + 10, at.y + 17,
+                      tb_arena_printf(&s->arena, "\xC3\x97 %zu block%s",
+                                      d->depth, d->depth == 1 ? "" : "s"),
+                      &text);
 }
 
-/* Of a picture: longer formulas are broken, and end where nobody reads on. */
-enum { WIDEST = 760, FORMULA_COLUMNS = 1000 };
+static void repeat(layout *l, double top, double bottom)
+{
+    size_t n = tb_diagram_in_block(l->d);
+    if (!l->d->depth || !n)
+        return;
+    double x0 = l->node[0] - 10, x1 = l->node[n] - (n < l->d->count ? 6 : 0);
+    tb_diagram_repeat(l->s, l->d, (tb_box){x0, top, x1 - x0, bottom - top},
+                      true);
+}
+
+enum { FORMULA_COLUMNS = 1000 }; /* where nobody reads on */
 
 /* With its margins. */
-double tb_formula_width(const tb_diagram *d)
+static double formula_width(const tb_diagram *d)
 {
     return 2 * MARGIN + 0.62 * 14 * (double)tb_columns(d->formula);
+}
+
+double tb_diagram_width(const tb_diagram *d, double w)
+{
+    w = tb_max2(w, 2 * MARGIN + tb_text_width(d->title, 15, true));
+    w = tb_max2(w, tb_min2(TB_DIAGRAM_WIDEST, formula_width(d)));
+    return tb_max2(w, 340);
 }
 
 double tb_diagram_formula(tb_scene *s, const tb_diagram *d, double y, double w)
@@ -268,7 +281,7 @@ double tb_diagram_formula(tb_scene *s, const tb_diagram *d, double y, double w)
     const char *text = tb_shorten(&s->arena, d->formula, FORMULA_COLUMNS);
     if (!d->formula || !text)
         return y;
-    if (tb_formula_width(d) > w + 2 * MARGIN) /* measured proportional */
+    if (formula_width(d) > w + 2 * MARGIN) /* measured proportional */
         return tb_scene_wrap(s, MARGIN, y, 0.75 * w, text, &style) + 5;
     tb_scene_text(s, MARGIN, y, text, &style);
     return y + 24;
@@ -285,10 +298,7 @@ static void draw(layout *l)
     tb_scene *s = l->s;
     tb_style bold = {.size = 15, .bold = true};
     tb_style note = {.role = "note", .fill = TB_TONE_MUTED, .size = 12};
-    double w = whole_width(l);
-    w = tb_max2(w, 2 * MARGIN + tb_text_width(l->d->title, 15, true));
-    w = tb_max2(w, tb_min2(WIDEST, tb_formula_width(l->d)));
-    w = tb_max2(w, 340);
+    double w = tb_diagram_width(l->d, whole_width(l));
     tb_scene_resize(s, w, s->h);
     tb_scene_text(s, MARGIN, 26, l->d->title, &bold);
     double top = 42;
@@ -328,7 +338,8 @@ static tb_status build(tb_scene *s, const tb_diagram *d)
         return TB_ERR_MEMORY;
     tb_scene_describe(s, desc);
     place(&l);
-    if (d->wired || (d->wiring && !d->gains && whole_width(&l) > WIDEST))
+    if (d->wired ||
+        (d->wiring && !d->gains && whole_width(&l) > TB_DIAGRAM_WIDEST))
         return tb_wiring_draw(s, d);
     draw(&l);
     return TB_OK;
@@ -342,7 +353,8 @@ tb_status tb_diagram_scene(tb_ctx *ctx, const tb_diagram *d, tb_scene **out)
     named.in_label = d->in_label ? d->in_label : "x";
     named.out_label = d->out_label ? d->out_label : "x\xE2\x80\xB2";
     tb_scene *s;
-    TB_TRY(tb_scene_create(ctx, 760, 300, d->title, "block diagram", &s));
+    TB_TRY(tb_scene_create(ctx, TB_DIAGRAM_WIDEST, 300, d->title,
+                           "block diagram", &s));
     tb_status status = build(s, &named);
     if (status != TB_OK)
         tb_scene_fail(s, status);

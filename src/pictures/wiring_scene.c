@@ -7,7 +7,6 @@
 
 enum {
     MARGIN = 16,
-    WIDEST = 760,
     GAP = 26, /* between ranks */
     ROW = 52, /* between rows, and where nothing but wires are */
     WIRE = 24,
@@ -88,7 +87,7 @@ static void break_lines(liner *t)
         double with = r + 1 < t->l.ranks && leaves(t, r + 1)
                           ? t->width[r + 1] + GAP
                           : 0; /* an end does not stand alone */
-        if (r && x + t->width[r] + with + GAP > WIDEST - MARGIN) {
+        if (r && x + t->width[r] + with + GAP > TB_DIAGRAM_WIDEST - MARGIN) {
             x = MARGIN + 74; /* names of what goes on */
             t->lines++;
         }
@@ -98,7 +97,7 @@ static void break_lines(liner *t)
         t->right = tb_max2(t->right, x - GAP + MARGIN);
     }
     if (t->lines > 1)
-        t->right = WIDEST;
+        t->right = TB_DIAGRAM_WIDEST;
 }
 
 static bool crosses(const liner *t, const tb_placed *p, int line)
@@ -372,19 +371,8 @@ static void panel(liner *t, int line, double top, double bottom)
         if (r == t->l.end && t->l.end < t->l.ranks)
             x1 = t->left[r] - GAP / 2.0;
     }
-    tb_style style = {.role = "stack",
-                      .fill = TB_TONE_PANEL,
-                      .stroke = TB_TONE_MUTED,
-                      .line = 1,
-                      .dash = TB_DASHED,
-                      .round = 8};
-    tb_style text = {.fill = TB_TONE_MUTED, .size = 12};
-    tb_scene_rect(t->s, x0, top, x1 - x0, bottom - top, &style);
-    if (line == 0)
-        tb_scene_text(t->s, x0 + 10, top + 17,
-                      tb_arena_printf(&t->s->arena, "\xC3\x97 %zu block%s",
-                                      t->d->depth, t->d->depth == 1 ? "" : "s"),
-                      &text);
+    tb_diagram_repeat(t->s, t->d, (tb_box){x0, top, x1 - x0, bottom - top},
+                      line == 0);
 }
 
 static double draw_line(liner *t, int line, double top)
@@ -413,10 +401,7 @@ static void draw_all(liner *t)
     tb_scene *s = t->s;
     tb_style bold = {.size = 15, .bold = true};
     break_lines(t);
-    t->right =
-        tb_max2(t->right, tb_text_width(t->d->title, 15, true) + 2 * MARGIN);
-    t->right = tb_max2(t->right, 340);
-    t->right = tb_max2(t->right, tb_min2(WIDEST, tb_formula_width(t->d)));
+    t->right = tb_diagram_width(t->d, t->right);
     tb_scene_resize(s, t->right, s->h);
     tb_scene_text(s, MARGIN, 26, t->d->title, &bold);
     double y = 42;
