@@ -180,7 +180,7 @@ static const tb_column *chart_columns(tb_arena *a, const tb_chart *c)
     return out;
 }
 
-/* "Loss by update: loss, nats per token (every 4th point)" */
+/* "Loss by update: loss, nats per token (of 4 points one)" */
 static const char *chart_caption(tb_arena *a, const tb_chart *c,
                                  const cursor *all)
 {

@@ -68,7 +68,8 @@ static bool measure(layout *l)
 static void names(layout *l, double x, double y, double cell_w, double cell_h)
 {
     tb_style st = {.fill = TB_TONE_MUTED, .size = 12, .anchor = TB_END};
-    for (size_t i = 0; i<l->g->d; i += l->g->d> 9 && cell_w < 18 ? 2 : 1) {
+    size_t step = l->g->d > 9 && cell_w < 18 ? 2 : 1;
+    for (size_t i = 0; i < l->g->d; i += step) {
         char text[24];
         tb_format(text, sizeof text, "%zu", i + 1);
         double middle = (double)i + 0.5;

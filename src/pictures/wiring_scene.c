@@ -360,13 +360,12 @@ static void node(liner *t, int at)
 static void panel(liner *t, int line, double top, double bottom)
 {
     double x0 = MARGIN - 6, x1 = t->right - MARGIN + 6;
-    bool first = true;
     if (!t->d->depth || t->line[t->l.end ? t->l.end - 1 : 0] < line)
         return;
     for (int r = 0; r < t->l.ranks; r++) {
         if (t->line[r] != line)
             continue;
-        if (r == 1 && first)
+        if (r == 1)
             x0 = t->left[1] - GAP / 2.0;
         if (r == t->l.end && t->l.end < t->l.ranks)
             x1 = t->left[r] - GAP / 2.0;
