@@ -5,6 +5,7 @@
 
 #include "flow/flow_model.h"
 #include "pictures/scene.h"
+#include "pictures/shot_box.h"
 
 stack_spec stack_asked(const tb_shot *s, bool post)
 {
@@ -190,14 +191,6 @@ static void multiply(tb_shot *s, const tb_run *run, int norm, const void *z,
     pass_booth(r, z);
 }
 
-static double length_of(const double *v, size_t n)
-{
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += v[i] * v[i];
-    return tb_sqrt(sum);
-}
-
 /* E8: the root mean square gain, and the largest by iterating m'm; small ones
  * longer, as two values next to each other matter there. */
 static void measure_matrix(stack_run *r)
@@ -206,16 +199,16 @@ static void measure_matrix(stack_run *r)
     stack_matrix *b = &r->booths;
     double *v = b->m + d * d, *w = v + d;
     tb_rng rng = tb_rng_make(r->spec.seed, "booths");
-    b->rms = length_of(b->m, d * d) / tb_sqrt((double)d);
+    b->rms = shot_norm(b->m, d * d) / tb_sqrt((double)d);
     for (size_t i = 0; i < d; i++)
         v[i] = tb_rng_normal(rng, i);
     for (size_t round = 0; round < rounds; round++) {
-        double size = length_of(v, d);
+        double size = shot_norm(v, d);
         memset(w, 0, d * sizeof *w);
         for (size_t i = 0; i < d && size > 0; i++)
             for (size_t k = 0; k < d; k++)
                 w[i] += b->m[i * d + k] * v[k] / size;
-        b->max = length_of(w, d);
+        b->max = shot_norm(w, d);
         memset(v, 0, d * sizeof *v);
         for (size_t i = 0; i < d && b->max > 0; i++)
             for (size_t k = 0; k < d; k++)
