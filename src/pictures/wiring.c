@@ -285,11 +285,10 @@ static tb_status put_input(wirer *r, int node)
     const char *label = outside_name(r, name);
     for (int i = 0; r->after && i < r->w->n; i++) {
         const tb_wired *o = &r->w->nodes[i];
-        if (tb_streq(o->kind == TB_WIRED_OUT  ? o->name
-                     : o->kind == TB_WIRED_IN ? o->label
-                                              : "",
-                     label) &&
-            (o->kind == TB_WIRED_OUT || o->stream < 0)) {
+        const char *known = o->kind == TB_WIRED_OUT                   ? o->name
+                            : o->kind == TB_WIRED_IN && o->stream < 0 ? o->label
+                                                                      : "";
+        if (tb_streq(known, label)) {
             r->at[node] = i;
             return TB_OK;
         }
@@ -506,13 +505,11 @@ tb_status tb_wiring_of(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
 
 const char *tb_wired_text(tb_arena *a, const tb_wired *w)
 {
-    static const char *const words[] = {
-        [TB_WIRED_TIMES] = "times", [TB_WIRED_PLUS] = "add"};
-    const char *what = w->kind == TB_WIRED_TIMES || w->kind == TB_WIRED_PLUS
-                           ? w->odd < 0                  ? words[w->kind]
-                             : w->kind == TB_WIRED_TIMES ? "divide"
-                                                         : "subtract"
-                           : w->label;
+    static const char *const words[][2] = {
+        [TB_WIRED_TIMES] = {"times", "divide"},
+        [TB_WIRED_PLUS] = {"add", "subtract"}};
+    bool joins = w->kind == TB_WIRED_TIMES || w->kind == TB_WIRED_PLUS;
+    const char *what = joins ? words[w->kind][w->odd >= 0] : w->label;
     return w->name && w->kind != TB_WIRED_OUT && w->kind != TB_WIRED_IN
                ? tb_arena_printf(a, "%s = %s", w->name, what)
                : what;
