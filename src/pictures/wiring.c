@@ -179,12 +179,10 @@ static void sum_kind(wirer *r, const tb_node *n, tb_wired *out)
     const char *sign = minus ? "\xE2\x88\x92" : "+";
     out->kind = TB_WIRED_PLUS;
     out->label = sign;
-    if (n->nin > 1 && !r->moves[n->in[1]])
+    if (!r->moves[n->in[1]])
         still(r, sign, n->in[1], out);
-    else if (n->nin > 1 && !r->moves[n->in[0]])
+    else if (!r->moves[n->in[0]])
         still(r, "+", n->in[0], out);
-    else if (n->nin == 1)
-        *out = (tb_wired){.kind = TB_WIRED_SCALE, .label = n->op->symbol};
     else
         out->odd = minus ? 1 : -1;
 }
@@ -232,7 +230,8 @@ static void kind_of(wirer *r, int node, tb_wired *out)
         out->label = tb_arena_strdup(r->a, r->open ? in->name : in->shown);
     } else if (n->op->jac == TB_JAC_AFFINE) {
         affine_kind(r, n, out);
-    } else if (n->op->jac == TB_JAC_SUM || n->op->jac == TB_JAC_DIFF) {
+    } else if (n->nin > 1 &&
+               (n->op->jac == TB_JAC_SUM || n->op->jac == TB_JAC_DIFF)) {
         sum_kind(r, n, out);
     } else if (n->op->jac == TB_JAC_PROD || n->op->jac == TB_JAC_QUOT) {
         product_kind(r, n, out);
