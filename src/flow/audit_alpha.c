@@ -136,7 +136,7 @@ static tb_status measure(tb_walk *w, const tb_view *v, double *alpha)
     bool ok = x && p && values && s.a && s.diagonal && s.beside;
     if (ok) {
         for (size_t i = 0; i < v->count; i++)
-            x[i] = tb_flow_get(w->m->dtype, w->m->params, v->offset + i);
+            x[i] = tb_elem_get(w->m->dtype, w->m->params, v->offset + i);
         gram(&s, x, out, in);
         eigenvalues(&s, p, values);
         *alpha = tb_power_law(values, s.n);

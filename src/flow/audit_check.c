@@ -33,7 +33,7 @@ static double *copy_of(twin *s, tb_dtype t, int node, const void *from)
 {
     double *out = room(s, node);
     for (size_t i = 0; out && i < count_of(s, node); i++)
-        out[i] = tb_flow_get(t, from, i);
+        out[i] = tb_elem_get(t, from, i);
     return out;
 }
 

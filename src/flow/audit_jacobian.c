@@ -46,10 +46,10 @@ static tb_status multiply(const piece *j, bool transposed, const double *x,
 {
     tb_dtype t = j->w->m->dtype;
     for (size_t i = 0; i < j->w->n; i++)
-        tb_flow_put(t, j->w->audit->from, i, x[i]);
+        tb_elem_set(t, j->w->audit->from, i, x[i]);
     TB_TRY(transposed ? pull(j) : push(j));
     for (size_t i = 0; i < j->w->n; i++)
-        y[i] = tb_flow_get(t, j->w->audit->to, i);
+        y[i] = tb_elem_get(t, j->w->audit->to, i);
     return TB_OK;
 }
 
@@ -169,10 +169,10 @@ static tb_status all_rows(const piece *j)
     size_t bytes = w->n * tb_dtype_size(w->m->dtype);
     for (size_t i = 0; i < w->n; i++) {
         memset(x->from, 0, bytes);
-        tb_flow_put(w->m->dtype, x->from, i, 1);
+        tb_elem_set(w->m->dtype, x->from, i, 1);
         TB_TRY(pull(j));
         for (size_t c = 0; c < w->n; c++)
-            x->rows[i * w->n + c] = tb_flow_get(w->m->dtype, x->to, c);
+            x->rows[i * w->n + c] = tb_elem_get(w->m->dtype, x->to, c);
     }
     return TB_OK;
 }

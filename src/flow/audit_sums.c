@@ -38,7 +38,7 @@ static const double *look(const sums *s, int node, size_t at, size_t n)
     double *y = s->room + (size_t)node * BLOCK;
     const void *value = tb_plan_value(s->x->run, node);
     for (size_t i = 0; !is_sum(s, node) && i < n; i++)
-        y[i] = tb_flow_get(s->x->w->m->dtype, value, at + i);
+        y[i] = tb_elem_get(s->x->w->m->dtype, value, at + i);
     return y;
 }
 
@@ -66,7 +66,7 @@ static void compare(const sums *s, int node, size_t at, size_t n)
     const double *y = s->room + (size_t)node * BLOCK;
     const void *value = tb_plan_value(s->x->run, node);
     for (size_t i = 0; i < n; i++) {
-        double is = tb_flow_get(s->x->w->m->dtype, value, at + i);
+        double is = tb_elem_get(s->x->w->m->dtype, value, at + i);
         double off = tb_fabs(is - y[i]), size = tb_fabs(is);
         s->error[node] = off > s->error[node] ? off : s->error[node];
         s->most[node] = size > s->most[node] ? size : s->most[node];

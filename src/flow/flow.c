@@ -304,7 +304,7 @@ void tb_walk_cotangent(tb_walk *w, const tb_flow_spec *spec)
     size_t d = w->m->sizes.s.width;
     for (size_t i = 0; i < w->n; i++) {
         size_t at = spec->cotangent == TB_COTANGENT_COHERENT ? i % d : i;
-        tb_flow_put(w->m->dtype, w->total, i, tb_rng_normal(r, at));
+        tb_elem_set(w->m->dtype, w->total, i, tb_rng_normal(r, at));
     }
 }
 

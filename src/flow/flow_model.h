@@ -18,10 +18,6 @@ typedef struct tb_flow_box {
 tb_status tb_flow_of_model(tb_model *m, const tb_flow_spec *spec,
                            tb_flow **out);
 
-/** tb_flow_put - element i of a vector of dtype t. */
-void tb_flow_put(tb_dtype t, void *x, size_t i, double v);
-double tb_flow_get(tb_dtype t, const void *x, size_t i);
-
 /** tb_flow_spectrum - singular values of d x_K / d x_0 of the bound model
  * after a forward, into box; for at most TB_SPECTRUM_MAX elements of x. */
 enum { TB_SPECTRUM_MAX = 512 };

@@ -4,19 +4,6 @@
  * find small singular values to high relative accuracy. */
 #include "flow/flow_model.h"
 
-void tb_flow_put(tb_dtype t, void *x, size_t i, double v)
-{
-    if (t == TB_F64)
-        ((double *)x)[i] = v;
-    else
-        ((float *)x)[i] = (float)v;
-}
-
-double tb_flow_get(tb_dtype t, const void *x, size_t i)
-{
-    return t == TB_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
-}
-
 /* One cotangent from the top to the stem; a and b take turns. */
 static tb_status pull_through(tb_model *m, const tb_batch *batch, void **a,
                               void **b)
@@ -47,10 +34,10 @@ static tb_status jacobian_rows(tb_model *m, const tb_batch *batch, size_t n,
         return TB_ERR_MEMORY;
     for (size_t i = 0; i < n; i++) {
         memset(a, 0, bytes);
-        tb_flow_put(m->dtype, a, i, 1);
+        tb_elem_set(m->dtype, a, i, 1);
         TB_TRY(pull_through(m, batch, &a, &b));
         for (size_t j = 0; j < n; j++)
-            rows[i * n + j] = tb_flow_get(m->dtype, a, j);
+            rows[i * n + j] = tb_elem_get(m->dtype, a, j);
     }
     return TB_OK;
 }

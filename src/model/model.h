@@ -237,4 +237,11 @@ void *tb_model_stream(tb_model *m, size_t p);
  * order; valid until the next call. */
 void *const *tb_model_gparams(tb_model *m, size_t p, void *grads);
 
+/* --- elements of either type --------------------------------------------- */
+
+double tb_elem_get(tb_dtype t, const void *x, size_t i);
+void tb_elem_set(tb_dtype t, void *x, size_t i, double v);
+/** tb_elem_at - address of element i. */
+void *tb_elem_at(tb_dtype t, void *x, size_t i);
+
 #endif

@@ -119,13 +119,6 @@ tb_status tb_start_fill(tb_ctx *ctx, tb_dtype dtype, const tb_start *s,
                         const char *name, tb_shape shape, uint64_t seed,
                         void *out);
 
-/* --- elements of either type --------------------------------------------- */
-
-double tb_elem_get(tb_dtype t, const void *x, size_t i);
-void tb_elem_set(tb_dtype t, void *x, size_t i, double v);
-/** tb_elem_at - address of element i. */
-void *tb_elem_at(tb_dtype t, void *x, size_t i);
-
 /* --- a binding ----------------------------------------------------------- */
 
 /** Cuts 64-byte aligned pieces off one allocation; without a base it only

@@ -112,8 +112,7 @@ tb_status tb_lm_cache(tb_lm *m, size_t batch, size_t source, tb_cache **out)
 
 double tb_lm_logit(const tb_model *m, const void *logits, size_t i)
 {
-    return m->dtype == TB_F64 ? ((const double *)logits)[i]
-                              : (double)((const float *)logits)[i];
+    return tb_elem_get(m->dtype, logits, i);
 }
 
 tb_status tb_lm_need_task(const tb_lm *m, const char *what, tb_task task)

@@ -16,11 +16,6 @@ tb_status tb_sampling_check(tb_ctx *ctx, const tb_sampling *s)
     return TB_OK;
 }
 
-static double get(tb_dtype t, const void *x, size_t i)
-{
-    return t == TB_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
-}
-
 /* Most likely first, of equals the smaller id. */
 static int compare(const void *a_, const void *b_)
 {
@@ -34,7 +29,7 @@ static tb_status rank(tb_ctx *ctx, tb_dtype dtype, const void *logits,
                       size_t vocab, uint64_t place, tb_choice *c)
 {
     for (size_t i = 0; i < vocab; i++) {
-        c[i] = (tb_choice){get(dtype, logits, i), 0, (int32_t)i};
+        c[i] = (tb_choice){tb_elem_get(dtype, logits, i), 0, (int32_t)i};
         if (!tb_isfinite(c[i].logit))
             return TB_FAIL(ctx, TB_ERR_NONFINITE,
                            "generate: the logit of token %zu at place %llu is "
