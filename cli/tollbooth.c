@@ -52,6 +52,21 @@ static void on_signal(int sig)
     tb_ctx_interrupt(running);
 }
 
+/* On a stack of their own: inside a product oneDNN's stack pointer stands at
+ * its work space on the heap, and a signal would overwrite what lies below. */
+static void catch_signals(void)
+{
+    static char room[1 << 16];
+    struct sigaction act = {.sa_handler = on_signal};
+    stack_t own = {.ss_sp = room, .ss_size = sizeof room};
+    act.sa_flags = SA_ONSTACK;
+    act.sa_flags |= (int)SA_RESETHAND; /* a second Ctrl-C ends at once */
+    sigaltstack(&own, NULL);
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* ulimit -f: an error like a full disk's */
+}
+
 static void print_usage(FILE *to)
 {
     fprintf(to, "tollbooth " TB_VERSION
@@ -88,16 +103,12 @@ static void print_log(void *user, tb_log_level level, const char *line)
 
 static int run(const command *c, int argc, char **argv)
 {
-    struct sigaction act = {.sa_handler = on_signal};
     if (tb_ctx_create(&running) != TB_OK) {
         fprintf(stderr, "tollbooth: out of memory\n");
         return tb_status_exit(TB_ERR_MEMORY);
     }
     tb_ctx_on_log(running, print_log, NULL);
-    act.sa_flags = (int)SA_RESETHAND; /* a second Ctrl-C ends at once */
-    sigaction(SIGINT, &act, NULL);
-    sigaction(SIGTERM, &act, NULL);
-    signal(SIGXFSZ, SIG_IGN); /* ulimit -f: an error like a full disk's */
+    catch_signals();
     int code = c->run(running, argc, argv);
     tb_ctx_destroy(running);
     return code;
