@@ -167,8 +167,7 @@ tb_status tb_flow_middle(tb_ctx *ctx, tb_dtype t, size_t n, const void *x,
         memset(count, 0, WAYS * sizeof *count);
         for (size_t i = 0; i < n; i++) {
             uint64_t key = key_of(t, x, i);
-            if ((key & mask) == found)
-                count[key >> by & way]++;
+            count[key >> by & way] += (key & mask) == found;
         }
         uint64_t w = 0;
         for (; below >= count[w]; w++)
