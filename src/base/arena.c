@@ -74,6 +74,12 @@ void *tb_arena_alloc(tb_arena *a, size_t bytes)
     return c ? cut(c, rounded) : NULL;
 }
 
+void *tb_arena_aligned(tb_arena *a, size_t bytes)
+{
+    char *p = tb_arena_alloc(a, bytes < SIZE_MAX - 64 ? bytes + 64 : SIZE_MAX);
+    return p ? p + (64 - (uintptr_t)p % 64) % 64 : NULL;
+}
+
 char *tb_arena_strndup(tb_arena *a, const char *s, size_t n)
 {
     size_t bytes;

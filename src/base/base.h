@@ -73,6 +73,8 @@ void tb_arena_init(tb_arena *a, tb_ctx *ctx);
 void tb_arena_clear(tb_arena *a);
 /** tb_arena_alloc - zeroed, 16-byte aligned; NULL as tb_alloc. */
 void *tb_arena_alloc(tb_arena *a, size_t bytes);
+/** tb_arena_aligned - the same, 64-byte aligned. */
+void *tb_arena_aligned(tb_arena *a, size_t bytes);
 char *tb_arena_strndup(tb_arena *a, const char *s, size_t n);
 char *tb_arena_strdup(tb_arena *a, const char *s);
 char *tb_arena_printf(tb_arena *a, const char *fmt, ...) TB_PRINTF(2, 3);

@@ -111,12 +111,6 @@ static tb_status copy_params(twin *s, tb_walk *w, const tb_run *run)
     return params ? TB_OK : TB_ERR_MEMORY;
 }
 
-static void *aligned(twin *s, size_t bytes)
-{
-    char *p = tb_arena_alloc(&s->a, bytes + 64);
-    return p ? p + (64 - (uintptr_t)p % 64) % 64 : NULL;
-}
-
 static tb_status make_twin(twin *s, tb_walk *w, const tb_run *run, size_t part)
 {
     uint64_t seed = w->audit->seed + 1000003 * (uint64_t)part;
@@ -134,8 +128,8 @@ static tb_status make_twin(twin *s, tb_walk *w, const tb_run *run, size_t part)
     TB_TRY(copy_params(s, w, run));
     s->run.plan = s->plan;
     s->run.profile = NULL;
-    s->run.saved = aligned(s, tb_plan_saved_bytes(s->plan));
-    s->run.work = aligned(s, tb_plan_work_bytes(s->plan));
+    s->run.saved = tb_arena_aligned(&s->a, tb_plan_saved_bytes(s->plan));
+    s->run.work = tb_arena_aligned(&s->a, tb_plan_work_bytes(s->plan));
     s->run.inputs = (const void *const *)s->inputs;
     return s->run.saved && s->run.work ? TB_OK : TB_ERR_MEMORY;
 }

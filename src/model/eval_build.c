@@ -8,10 +8,9 @@
 void *tb_eval_buffer(tb_eval_state *s, size_t n, size_t size)
 {
     size_t bytes;
-    if (!tb_mul(n, size, &bytes) || !tb_add(bytes, 64, &bytes))
+    if (!tb_mul(n, size, &bytes))
         bytes = SIZE_MAX; /* refused by the arena */
-    char *p = tb_arena_alloc(&s->arena, bytes);
-    return p ? p + (64 - (uintptr_t)p % 64) % 64 : NULL;
+    return tb_arena_aligned(&s->arena, bytes);
 }
 
 void tb_eval_load(const tb_eval_state *s, const double *from, size_t n,

@@ -123,12 +123,6 @@ tb_status tb_piece_cut(tb_arena *a, const tb_graph *g, const int *held,
     return outputs(&c, outs, nouts);
 }
 
-static void *aligned(tb_arena *a, size_t bytes)
-{
-    char *p = tb_arena_alloc(a, bytes + 64);
-    return p ? p + (64 - (uintptr_t)p % 64) % 64 : NULL;
-}
-
 tb_status tb_piece_open(tb_ctx *ctx, tb_arena *a, const tb_piece *p,
                         const double (*attr)[TB_OP_ATTRS], size_t time,
                         unsigned passes, tb_piece_run *out)
@@ -143,8 +137,8 @@ tb_status tb_piece_open(tb_ctx *ctx, tb_arena *a, const tb_piece *p,
     *out = (tb_piece_run){.run = {.scope = "piece", .seed = 1}};
     TB_TRY(tb_plan_create(ctx, &spec, &out->plan));
     out->run.plan = out->plan;
-    out->run.saved = aligned(a, tb_plan_saved_bytes(out->plan));
-    out->run.work = aligned(a, tb_plan_work_bytes(out->plan));
+    out->run.saved = tb_arena_aligned(a, tb_plan_saved_bytes(out->plan));
+    out->run.work = tb_arena_aligned(a, tb_plan_work_bytes(out->plan));
     out->attr = tb_arena_alloc(a, n * sizeof *out->attr);
     if (!out->run.saved || !out->run.work || !out->attr)
         return TB_ERR_MEMORY;

@@ -70,13 +70,11 @@ tb_status tb_trial_plan(tb_trial *t, unsigned passes)
                          .passes = passes | TB_PASS_KEEP,
                          .name = "symbolic"};
     TB_TRY(tb_plan_create(t->ctx, &spec, &t->plan));
-    char *saved = tb_arena_alloc(&t->arena, tb_plan_saved_bytes(t->plan) + 64);
-    char *work = tb_arena_alloc(&t->arena, tb_plan_work_bytes(t->plan) + 64);
-    if (!saved || !work)
-        return TB_ERR_MEMORY;
     t->run.plan = t->plan;
-    t->run.saved = saved + (64 - (uintptr_t)saved % 64) % 64;
-    t->run.work = work + (64 - (uintptr_t)work % 64) % 64;
+    t->run.saved = tb_arena_aligned(&t->arena, tb_plan_saved_bytes(t->plan));
+    t->run.work = tb_arena_aligned(&t->arena, tb_plan_work_bytes(t->plan));
+    if (!t->run.saved || !t->run.work)
+        return TB_ERR_MEMORY;
     return tb_plan_forward(t->ctx, &t->run);
 }
 
