@@ -31,13 +31,11 @@ tb_status tb_audit_sums(const tb_audit_piece *x);
 tb_status tb_audit_attention(const tb_audit_piece *x);
 /** tb_audit_alpha - exponents of all matrices of blocks. */
 tb_status tb_audit_alpha(tb_walk *w);
-/** tb_power_law - exponent of rising numbers, which are used up; 0: they are
- * too few. */
-double tb_power_law(double *rising, size_t n);
-/** tb_tridiagonal_below - how many eigenvalues of a symmetric tridiagonal
- * matrix lie below x (Sturm). */
-size_t tb_tridiagonal_below(const double *diagonal, const double *beside,
-                            size_t n, double x);
+/** tb_tridiagonal_halve - brings both nearer to eigenvalue i (from 0, rising)
+ * of a symmetric tridiagonal matrix, which lies between them, to the last bits
+ * of the distance they had. */
+void tb_tridiagonal_halve(const double *diagonal, const double *beside,
+                          size_t n, size_t i, double *low, double *high);
 /** tb_audit_check - the derivatives of a whole part against each other and
  * against differences, in double. */
 tb_status tb_audit_check(tb_walk *w, const tb_run *run, size_t part);

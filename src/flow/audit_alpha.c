@@ -65,13 +65,7 @@ static void eigenvalues(square *s, double *p, double *out)
     }
     for (size_t i = 0; i < s->n; i++) {
         double low = 0, high = most;
-        for (int step = 0; step < 60; step++) {
-            double x = low + (high - low) / 2;
-            if (tb_tridiagonal_below(s->diagonal, s->beside, s->n, x) > i)
-                high = x;
-            else
-                low = x;
-        }
+        tb_tridiagonal_halve(s->diagonal, s->beside, s->n, i, &low, &high);
         out[i] = low + (high - low) / 2;
     }
 }
@@ -94,7 +88,8 @@ static double exponent(const double *log, size_t n, size_t from, double sum,
     return alpha;
 }
 
-double tb_power_law(double *rising, size_t n)
+/* Exponent of rising numbers, which are used up; 0: they are too few. */
+static double power_law(double *rising, size_t n)
 {
     double sum = 0, best = 3, alpha = 0;
     size_t first = 0;
@@ -139,7 +134,7 @@ static tb_status measure(tb_walk *w, const tb_view *v, double *alpha)
             x[i] = tb_elem_get(w->m->dtype, w->m->params, v->offset + i);
         gram(&s, x, out, in);
         eigenvalues(&s, p, values);
-        *alpha = tb_power_law(values, s.n);
+        *alpha = power_law(values, s.n);
     }
     tb_arena_clear(&a);
     return ok ? TB_OK : TB_ERR_MEMORY;

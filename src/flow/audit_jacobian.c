@@ -73,8 +73,9 @@ static void multiply_rows(const double *rows, size_t n, bool transposed,
 
 /* --- the largest singular value ------------------------------------------- */
 
-size_t tb_tridiagonal_below(const double *diagonal, const double *beside,
-                            size_t n, double x)
+/* How many eigenvalues lie below x (Sturm). */
+static size_t below_of(const double *diagonal, const double *beside, size_t n,
+                       double x)
 {
     double pivot = diagonal[0] - x;
     size_t below = pivot < 0;
@@ -85,6 +86,18 @@ size_t tb_tridiagonal_below(const double *diagonal, const double *beside,
         below += pivot < 0;
     }
     return below;
+}
+
+void tb_tridiagonal_halve(const double *diagonal, const double *beside,
+                          size_t n, size_t i, double *low, double *high)
+{
+    for (int step = 0; step < 60; step++) {
+        double x = *low + (*high - *low) / 2;
+        if (below_of(diagonal, beside, n, x) > i)
+            *high = x;
+        else
+            *low = x;
+    }
 }
 
 /* Largest singular value of the bidiagonal matrix with a on its diagonal and b
@@ -100,13 +113,8 @@ static double largest_of(const double *a, const double *b, size_t n)
         low = diagonal[i] > low ? diagonal[i] : low;
         high = reach > high ? reach : high;
     }
-    for (int i = 0; i < 60 && low < high; i++) {
-        double x = low + (high - low) / 2;
-        if (tb_tridiagonal_below(diagonal, beside, n, x) == n)
-            high = x;
-        else
-            low = x;
-    }
+    if (low < high)
+        tb_tridiagonal_halve(diagonal, beside, n, n - 1, &low, &high);
     return tb_sqrt(high);
 }
 
