@@ -3,7 +3,7 @@
  * the limits come from. Limits without an outside source say "ours". */
 #include "flow/verdict.h"
 
-typedef tb_finding finding;
+typedef tb_flow_finding finding;
 typedef finding (*measure_fn)(const tb_flow *f, size_t nonfinite);
 
 enum { LEVELS = 3 };

@@ -6,7 +6,7 @@
 #include "flow/flow_model.h"
 
 /** A number and where it was found. */
-typedef struct tb_finding {
+typedef struct tb_flow_finding {
     double value;
     const tb_flow_row *at; /* NULL: the whole stack */
     bool applies;
@@ -17,17 +17,17 @@ typedef struct tb_finding {
     const tb_flow_check *check;   /* or of one block, */
     const tb_flow_weight *weight; /* or of one weight, */
     size_t count, of;             /* of those outside of limits */
-} tb_finding;
+} tb_flow_finding;
 
 /* Of the stack whose rows f has (verdict_audit.c). */
-tb_finding tb_find_identity(const tb_flow *f, size_t nonfinite);
-tb_finding tb_find_check(const tb_flow *f, size_t nonfinite);
-tb_finding tb_find_sink(const tb_flow *f, size_t nonfinite);
+tb_flow_finding tb_find_identity(const tb_flow *f, size_t nonfinite);
+tb_flow_finding tb_find_check(const tb_flow *f, size_t nonfinite);
+tb_flow_finding tb_find_sink(const tb_flow *f, size_t nonfinite);
 
 /* Two halves of one code: exponents too low, or none of those and some too
  * high. */
-tb_finding tb_find_alpha_low(const tb_flow *f, size_t nonfinite);
-tb_finding tb_find_alpha_high(const tb_flow *f, size_t nonfinite);
+tb_flow_finding tb_find_alpha_low(const tb_flow *f, size_t nonfinite);
+tb_flow_finding tb_find_alpha_high(const tb_flow *f, size_t nonfinite);
 
 /** tb_count_sinks - heads of the stack, and those above the limit. */
 size_t tb_count_sinks(const tb_flow *f, double limit, size_t *of);

@@ -2,9 +2,9 @@
 /* Findings in what only an audit measures. */
 #include "flow/verdict.h"
 
-tb_finding tb_find_identity(const tb_flow *f, size_t nonfinite)
+tb_flow_finding tb_find_identity(const tb_flow *f, size_t nonfinite)
 {
-    tb_finding out = {.applies = false};
+    tb_flow_finding out = {.applies = false};
     for (size_t i = 0; i < f->nrows; i++) {
         const tb_flow_row *r = &f->rows[i];
         if (!r->has_sums || (out.at && !(r->identity_error > out.value)))
@@ -21,9 +21,9 @@ static bool same_role(const char *a, const char *b)
     return a == b || (a && b && tb_streq(a, b));
 }
 
-tb_finding tb_find_check(const tb_flow *f, size_t nonfinite)
+tb_flow_finding tb_find_check(const tb_flow *f, size_t nonfinite)
 {
-    tb_finding out = {.applies = false};
+    tb_flow_finding out = {.applies = false};
     for (size_t i = 0; i < f->nchecks; i++) {
         const tb_flow_check *c = &f->checks[i];
         double most = c->error > c->adjoint ? c->error : c->adjoint;
@@ -46,9 +46,9 @@ static bool is_here(const tb_flow *f, const tb_flow_heads *h)
     return h->k >= f->rows[0].k && h->k <= f->rows[f->nrows - 1].k;
 }
 
-tb_finding tb_find_sink(const tb_flow *f, size_t nonfinite)
+tb_flow_finding tb_find_sink(const tb_flow *f, size_t nonfinite)
 {
-    tb_finding out = {.applies = false};
+    tb_flow_finding out = {.applies = false};
     for (size_t i = 0; i < f->nattention && f->tokens >= SINK_TOKENS; i++) {
         const tb_flow_heads *h = &f->attention[i];
         for (size_t j = 0; is_here(f, h) && j < h->heads; j++) {
@@ -110,22 +110,23 @@ static exponents look_at(const tb_flow *f)
     return x;
 }
 
-tb_finding tb_find_alpha_low(const tb_flow *f, size_t nonfinite)
+tb_flow_finding tb_find_alpha_low(const tb_flow *f, size_t nonfinite)
 {
     const exponents x = look_at(f);
-    return (tb_finding){.value = x.n ? x.least->alpha : 0,
-                        .weight = x.least,
-                        .count = x.low,
-                        .of = x.n,
-                        .applies = nonfinite == 0 && x.n && (x.low || !x.high)};
+    return (tb_flow_finding){.value = x.n ? x.least->alpha : 0,
+                             .weight = x.least,
+                             .count = x.low,
+                             .of = x.n,
+                             .applies =
+                                 nonfinite == 0 && x.n && (x.low || !x.high)};
 }
 
-tb_finding tb_find_alpha_high(const tb_flow *f, size_t nonfinite)
+tb_flow_finding tb_find_alpha_high(const tb_flow *f, size_t nonfinite)
 {
     const exponents x = look_at(f);
-    return (tb_finding){.value = x.n ? x.most->alpha : 0,
-                        .weight = x.most,
-                        .count = x.high,
-                        .of = x.n,
-                        .applies = nonfinite == 0 && !x.low && x.high};
+    return (tb_flow_finding){.value = x.n ? x.most->alpha : 0,
+                             .weight = x.most,
+                             .count = x.high,
+                             .of = x.n,
+                             .applies = nonfinite == 0 && !x.low && x.high};
 }
