@@ -184,6 +184,14 @@ TB_TEST(arena_objects)
     for (size_t i = 1; i < TB_LEN(p); i++) /* nobody overwrote anybody */
         TB_CHECK(T, p[i][0] == (unsigned char)i &&
                         p[i][i - 1] == (unsigned char)i);
+    for (size_t n = 0; n < 200; n += 7) {
+        unsigned char *line = tb_arena_aligned(&a, n);
+        TB_REQUIRE(T, line);
+        TB_CHECK(T, (uintptr_t)line % 64 == 0 && all_zero(line, n));
+        memset(line, 1, n);
+    }
+    TB_CHECK(T, !tb_arena_aligned(&a, SIZE_MAX));
+    TB_CHECK(T, !tb_arena_aligned(&a, SIZE_MAX - 70));
     TB_CHECK(T, !tb_arena_alloc(&a, SIZE_MAX));
     TB_CHECK(T, !tb_arena_alloc(&a, SIZE_MAX - 20));
     TB_CHECK(T, !tb_arena_strndup(&a, "x", SIZE_MAX));
