@@ -26,8 +26,8 @@ typedef struct tb_threshold {
 } tb_threshold;
 
 /** What takes longer: the Jacobian of every sublayer, its sums once more, its
- * attention, a check of all derivatives. It is asked for by
- * address, so that a program which never asks does not carry it. */
+ * attention, a check of all derivatives. It is asked for by address, so that a
+ * program which never asks does not carry it. */
 typedef struct tb_flow_auditor tb_flow_auditor;
 extern const tb_flow_auditor tb_flow_audit;
 

@@ -405,8 +405,11 @@ typedef struct tb_tower {
 } tb_tower;
 
 /** tb_tower_scene - floors with booths and arrows, the profile of lane and
- * total beside them. tb_tower_term, tb_tower_table_html - its numbers. */
+ * total beside them; the caller destroys it (tb_scene_destroy). Without title,
+ * floors or gains TB_ERR_ARG, as from the other two. */
 tb_status tb_tower_scene(tb_ctx *ctx, const tb_tower *t, tb_scene **out);
+/** tb_tower_term, tb_tower_table_html - the same numbers as text, as a table.
+ */
 tb_status tb_tower_term(tb_ctx *ctx, const tb_tower *t, const tb_terminal *term,
                         tb_out *out);
 tb_status tb_tower_table_html(tb_ctx *ctx, const tb_tower *t, tb_out *out);
