@@ -52,8 +52,8 @@ static void on_signal(int sig)
     tb_ctx_interrupt(running);
 }
 
-/* On a stack of their own: inside a product oneDNN's stack pointer stands at
- * its work space on the heap, and a signal would overwrite what lies below. */
+/* On a stack of their own: inside a product of a library the stack pointer was
+ * seen in the heap, and a signal's frame over what lies below it. */
 static void catch_signals(void)
 {
     static char room[1 << 16];
