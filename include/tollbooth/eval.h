@@ -32,7 +32,8 @@ typedef enum tb_eval_mask {
 typedef struct tb_eval {
     const char *text; /* EXPR: one or more statements, the last is the value */
     /* Inputs of EXPR, of rank 0, [d], [T,d] or [B,T,d] (all lists of one rank;
-     * a [d] beside longer ones is one vector for all tokens), and parameters
+     * a [d] beside longer ones is one vector for all tokens; keys, values and
+     * their mask may have another T than the queries), and parameters
      * of its calls by name: "norm.gain", "attn.q.weight" or "attn.q", a
      * declared scalar's own name. */
     size_t nsets;
@@ -68,7 +69,7 @@ typedef struct tb_eval_result {
     /* Non-finite numbers are a result, not an error: how many rows of y hold
      * one, and the first operation (in the order of evaluation) that made one
      * in the first such row. */
-    size_t empty_rows; /* of attention, that a mask lets see nothing: zeros */
+    size_t empty_rows; /* of attention, that may see nothing: zeros */
     size_t nonfinite_rows;
     size_t first_row;     /* from 1; 0: none */
     const char *first_op; /* "layernorm"; NULL: it came in with the input */

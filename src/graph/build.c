@@ -275,7 +275,8 @@ tb_status tb_build_no_encoder(tb_builder *b, tb_pos pos, const char *what)
         return tb_build_fail(
             b, pos, "%s: an encoder reads no memory, its output is one", what);
     return tb_build_fail(b, pos, "%s: needs an encoder%s", what,
-                         b->eval ? "" : ": --stack encoder-decoder");
+                         b->eval ? "; give it with --set"
+                                 : ": --stack encoder-decoder");
 }
 
 tb_status tb_build_slot(tb_builder *b, const char *base, const char **out)

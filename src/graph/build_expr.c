@@ -248,6 +248,7 @@ static tb_status set_input(tb_builder *b, const tb_expr *e, tb_val *out)
             *out = (tb_val){.kind = TB_VAL_NODE};
             TB_TRY(tb_build_leaf(b, &tb_op_input, b->sets[i].name, s,
                                  (tb_dim){0, (double)s.width}, &out->node));
+            b->g->nodes[out->node].of_memory = tb_streq(e->name, "memory");
             TB_TRY(tb_scope_put(b, b->sets[i].name, &bind));
             bind->val = *out;
             bind->is_value = true;

@@ -95,7 +95,7 @@ static tb_status region(tb_builder *b, const tb_expr *e, const char *name,
     const tb_def *def = own ? own : tb_def_find(b->prelude, name);
     const tb_builder outer = *b;
     int x, node;
-    if (tb_streq(name, "cross") && b->stack != TB_STACK_CROSS)
+    if (tb_streq(name, "cross") && b->stack != TB_STACK_CROSS && !b->eval)
         return tb_build_no_encoder(b, e->pos, name);
     TB_TRY(tb_build_value(b, e->args[0].value, &x));
     TB_TRY(region_open(b, e, name, x));

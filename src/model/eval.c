@@ -54,8 +54,8 @@ static const char *first_op(const tb_eval_state *s, size_t row)
         const void *x = tb_plan_value(&s->run, i);
         if (n->op->lane == TB_LANE_LEAF || !x)
             continue;
-        size_t all = tb_shape_count(n->shape, s->batch, s->time);
-        bool whole = n->shape.kind != TB_SHAPE_STREAM || s->rows == 1;
+        size_t all = tb_shape_count(n->shape, s->batch, s->times[i]);
+        bool whole = tb_eval_rows(s, i) != s->rows;
         if (row_is_bad(s, x, whole ? 0 : row * n->shape.width,
                        whole ? all : n->shape.width))
             return n->op->name;
@@ -81,30 +81,33 @@ static void find_nonfinite(const tb_eval_state *s, tb_eval_result *r)
 
 /* --- attention to nothing ------------------------------------------------ */
 
-static bool sees(const tb_eval_state *s, const tb_node *n, const void *mask,
-                 size_t b, size_t i, size_t j)
+/* Does query i of sequence b see key j? As op_mha.c has it. */
+static bool sees(const tb_eval_state *s, int node, size_t b, size_t i, size_t j)
 {
-    bool causal = s->run.attr[n - s->graph->nodes][TB_ATTR_ATTN_CAUSAL] != 0;
-    bool keys = mask && s->graph->nodes[n->in[3]].shape.width == 1;
-    size_t row = b * s->time + (keys ? j : i),
-           at = keys ? row : row * s->time + j;
-    return (!causal || j <= i) &&
-           (!mask || tb_elem_get(s->dtype, mask, at) > 0);
+    const tb_node *n = &s->graph->nodes[node];
+    size_t tq = s->times[node], tk = s->times[n->in[1]];
+    if (s->run.attr[node][TB_ATTR_ATTN_CAUSAL] != 0 && j + tq > i + tk)
+        return false;
+    if (n->nin < 4)
+        return true;
+    size_t rows = s->times[n->in[3]];
+    bool pairs = s->graph->nodes[n->in[3]].shape.width == tk && rows == tq;
+    size_t row = b * rows + (pairs ? i : j), at = pairs ? row * tk + j : row;
+    return tb_elem_get(s->dtype, tb_plan_value(&s->run, n->in[3]), at) > 0;
 }
 
 static void count_empty_rows(const tb_eval_state *s, tb_eval_result *r)
 {
     for (int k = 0; k < s->graph->nnodes; k++) {
         const tb_node *n = &s->graph->nodes[k];
-        if (n->op != &tb_op_mha || n->nin < 4)
-            continue; /* without a mask every row sees itself */
-        const void *mask = tb_plan_value(&s->run, n->in[3]);
-        for (size_t i = 0; i < s->batch * s->time; i++) {
+        if (n->op != &tb_op_mha)
+            continue;
+        size_t tq = s->times[k], tk = s->times[n->in[1]];
+        for (size_t i = 0; i < s->batch * tq; i++) {
             size_t j = 0;
-            while (j < s->time &&
-                   !sees(s, n, mask, i / s->time, i % s->time, j))
+            while (j < tk && !sees(s, k, i / tq, i % tq, j))
                 j++;
-            r->empty_rows += j == s->time;
+            r->empty_rows += j == tk;
         }
     }
 }

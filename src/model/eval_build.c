@@ -29,29 +29,32 @@ void tb_eval_store(const tb_eval_state *s, const void *from, size_t n,
 
 /* --- y ------------------------------------------------------------------- */
 
-static size_t rows_of(const tb_eval_state *s, tb_shape shape)
+size_t tb_eval_rows(const tb_eval_state *s, int node)
 {
-    return shape.kind == TB_SHAPE_STREAM ? s->batch * s->time : 1;
+    return s->graph->nodes[node].shape.kind == TB_SHAPE_STREAM
+               ? s->batch * s->times[node]
+               : 1;
 }
 
 static tb_status measure_y(tb_eval_state *s)
 {
     const tb_graph *g = s->graph;
     tb_shape first = g->nodes[g->outputs[0].node].shape;
-    s->rows = rows_of(s, first);
+    size_t time = s->times[g->outputs[0].node];
+    s->rows = tb_eval_rows(s, g->outputs[0].node);
     for (int o = 0; o < g->noutputs; o++) {
-        tb_shape shape = g->nodes[g->outputs[o].node].shape;
-        if (rows_of(s, shape) != s->rows)
+        size_t rows = tb_eval_rows(s, g->outputs[o].node);
+        if (rows != s->rows)
             return TB_FAIL(s->ctx, TB_ERR_SHAPE,
                            "value: its parts have %zu and %zu rows", s->rows,
-                           rows_of(s, shape));
-        s->width += shape.width;
+                           rows);
+        s->width += g->nodes[g->outputs[o].node].shape.width;
     }
     bool stream = first.kind == TB_SHAPE_STREAM && s->rank;
     s->y_rank =
         stream ? s->rank : s->width > 1 || first.kind != TB_SHAPE_SCALAR;
-    s->y_dims[0] = s->rank == 3 ? s->batch : s->time;
-    s->y_dims[1] = s->time;
+    s->y_dims[0] = s->rank == 3 ? s->batch : time;
+    s->y_dims[1] = time;
     if (s->y_rank)
         s->y_dims[s->y_rank - 1] = s->width;
     return TB_OK;
@@ -157,9 +160,16 @@ static tb_status make_run(tb_eval_state *s)
 
 tb_status tb_eval_plan(tb_eval_state *s, unsigned passes)
 {
-    tb_plan_spec spec = {.graph = s->graph,
+    const tb_graph *g = s->graph;
+    size_t *time = tb_eval_buffer(s, (size_t)g->ninputs + 1, sizeof *time);
+    if (!time)
+        return TB_ERR_MEMORY;
+    for (int i = 0; i < g->ninputs; i++)
+        time[i] = s->times[g->inputs[i]];
+    tb_plan_spec spec = {.graph = g,
                          .batch = s->batch,
                          .time = s->time,
+                         .input_time = time,
                          .dtype = s->dtype,
                          .passes = passes | TB_PASS_KEEP,
                          .name = "eval"};

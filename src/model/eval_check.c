@@ -72,7 +72,7 @@ static tb_status hold(tb_eval_state *f, const tb_eval_state *s, int i)
     tb_eval_var v = {.name = "stop",
                      .index = f->graph->ninputs,
                      .shape = f->graph->nodes[i].shape};
-    v.count = tb_shape_count(v.shape, s->batch, s->time);
+    v.count = tb_shape_count(v.shape, s->batch, s->times[i]);
     v.data = tb_eval_buffer(f, v.count, sizeof(double));
     if (!v.data)
         return TB_ERR_MEMORY;

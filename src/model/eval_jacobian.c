@@ -38,8 +38,9 @@ tb_status tb_eval_columns(tb_eval_state *s, const char *names,
 
 static tb_status check_blocks(tb_eval_state *s, const tb_eval_cols *c)
 {
-    if (c->nvars == 1 && c->vars[0]->shape.kind == TB_SHAPE_STREAM &&
-        s->rows == s->batch * s->time)
+    const tb_eval_var *v = c->vars[0];
+    if (c->nvars == 1 && v->shape.kind == TB_SHAPE_STREAM &&
+        v->count == s->rows * v->shape.width)
         return TB_OK;
     return TB_FAIL(s->ctx, TB_ERR_ARG,
                    "jacobian: per-token blocks need one stream and a value "

@@ -73,8 +73,9 @@ static tb_status check_value(tb_eval_state *s, const tb_eval_value *v)
     return TB_OK;
 }
 
-/* The lists' common rank, batch and time: all lists of the highest rank must
- * agree, a [d] beside them is a vector. */
+/* The lists' common rank and batch: all lists of the highest rank must agree,
+ * a [d] beside them is a vector. Each has its own number of tokens; that of x,
+ * or of the first list, is the time of what has none. */
 static tb_status find_rank(tb_eval_state *s)
 {
     const tb_eval_value *first = NULL;
@@ -94,9 +95,11 @@ static tb_status find_rank(tb_eval_state *s)
             continue;
         size_t dims[TB_EVAL_RANK];
         memcpy(dims, first->dims, sizeof dims);
-        dims[s->rank - 1] = v->rank == s->rank ? v->dims[v->rank - 1]
-                                               : first->dims[s->rank - 1];
+        for (int k = 1; k <= 2 && v->rank == s->rank; k++)
+            dims[s->rank - k] = v->dims[s->rank - k];
         TB_TRY(tb_eval_fits(s, v->name, v, s->rank, dims));
+        if (tb_streq(v->name, "x"))
+            s->time = v->dims[s->rank - 2];
     }
     return TB_OK;
 }

@@ -30,7 +30,8 @@ typedef struct tb_eval_state {
     tb_dtype dtype;
     int rank; /* of the lists: 1 [d], 2 [T,d], 3 [B,T,d]; 0: none */
     size_t batch, time;
-    size_t nvars; /* inputs, then params, in the graph's order */
+    size_t *times; /* per node: tokens of a sequence of its rows */
+    size_t nvars;  /* inputs, then params, in the graph's order */
     tb_eval_var *vars;
     /* y: the outputs joined along the width */
     size_t rows, width;
@@ -69,6 +70,9 @@ tb_status tb_eval_need_input(tb_eval_state *s, const char *what,
 /** tb_eval_fits - TB_ERR_SHAPE unless a value has these dims. */
 tb_status tb_eval_fits(tb_eval_state *s, const char *what,
                        const tb_eval_value *v, int rank, const size_t *dims);
+
+/** tb_eval_rows - of a node's value: tokens of all sequences, or 1. */
+size_t tb_eval_rows(const tb_eval_state *s, int node);
 
 /** tb_eval_buffer - zeroed, 64-byte aligned, dies with the state. */
 void *tb_eval_buffer(tb_eval_state *s, size_t n, size_t size);

@@ -20,9 +20,9 @@ static void param_dims(tb_eval_var *v)
     v->dims[1] = v->shape.width;
 }
 
-static tb_status add_var(tb_eval_state *s, tb_eval_var v)
+static tb_status add_var(tb_eval_state *s, tb_eval_var v, size_t time)
 {
-    v.count = tb_shape_count(v.shape, s->batch, s->time);
+    v.count = tb_shape_count(v.shape, s->batch, time);
     v.data = tb_eval_buffer(s, v.count, tb_dtype_size(s->dtype));
     s->vars[s->nvars++] = v;
     return v.data ? TB_OK : TB_ERR_MEMORY;
@@ -37,11 +37,23 @@ static tb_status make_inputs(tb_eval_state *s)
         tb_eval_var v = {
             .name = n->name, .index = i, .shape = n->shape, .rank = set->rank};
         memcpy(v.dims, set->dims, sizeof v.dims);
-        TB_TRY(add_var(s, v));
+        if (v.rank >= 2)
+            s->times[g->inputs[i]] = v.dims[v.rank - 2];
+        TB_TRY(add_var(s, v, s->times[g->inputs[i]]));
         tb_eval_load(s, set->data, s->vars[s->nvars - 1].count,
                      s->vars[s->nvars - 1].data);
     }
     return TB_OK;
+}
+
+/* As the plan counts them: the tokens of the first operand that has some. */
+static void find_times(tb_eval_state *s)
+{
+    const tb_graph *g = s->graph;
+    for (int i = 0; i < g->nnodes; i++)
+        for (int k = g->nodes[i].nin - 1; k >= 0; k--)
+            if (g->nodes[g->nodes[i].in[k]].shape.kind == TB_SHAPE_STREAM)
+                s->times[i] = s->times[g->nodes[i].in[k]];
 }
 
 /* Parameters start as a model's would, with the seed. */
@@ -81,7 +93,7 @@ static tb_status make_params(tb_eval_state *s)
                          .index = i,
                          .shape = q->shape};
         param_dims(&v);
-        TB_TRY(add_var(s, v));
+        TB_TRY(add_var(s, v, s->time));
     }
     return start_params(s, first);
 }
@@ -157,9 +169,13 @@ tb_status tb_eval_make_vars(tb_eval_state *s)
 {
     size_t n = (size_t)s->graph->ninputs + (size_t)s->graph->nparams;
     s->vars = tb_eval_buffer(s, n + 1, sizeof *s->vars);
-    if (!s->vars)
+    s->times = tb_eval_buffer(s, (size_t)s->graph->nnodes, sizeof *s->times);
+    if (!s->vars || !s->times)
         return TB_ERR_MEMORY;
+    for (int i = 0; i < s->graph->nnodes; i++)
+        s->times[i] = s->time;
     TB_TRY(make_inputs(s));
+    find_times(s);
     TB_TRY(make_params(s));
     return place_sets(s);
 }

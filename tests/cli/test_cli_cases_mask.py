@@ -188,4 +188,22 @@ def read_npy(path):
     return [list(flat[i * dims[1]:(i + 1) * dims[1]]) for i in range(dims[0])]
 
 
+@test
+def memory_of_any_length(t):
+    """No causality hides a memory; other keys are seen up to the query's own
+    place, counted from the end, and a query before the first one sees none."""
+    for k, v in ((K, V), (K[:2], V[:2]), (K + Q, V + Q)):
+        sets = ["--set", "x=" + json.dumps(Q), "--set", "memory=" + json.dumps(k)]
+        d = t.run("eval", "mha(x, memory, memory)", *sets, "--grad", ONES, "--json",
+                  rc=0).json()
+        t.near(d["y"], attend(Q, k, k, [[1] * len(k)] * 3), 1e-14)
+        t.eq([len(d["grad"][n]) for n in ("x", "memory")], [3, len(k)])
+        keep = [[j <= i + len(k) - 3 for j in range(len(k))] for i in range(3)]
+        d = mha(t, k=k, v=v, causal=True)
+        t.near(d["y"], attend(Q, k, v, keep), 1e-14)
+        t.eq(d.get("empty_rows", 0), 1 if len(k) < 3 else 0)
+        t.near(mha(t, k=k, v=v)["y"], attend(Q, k, v, [[1] * len(k)] * 3), 1e-14)
+    t.has(mha(t, k=K[:2], rc=3).err, "k and v must have the same number of tokens")
+
+
 alone(__name__)

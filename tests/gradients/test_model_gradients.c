@@ -280,6 +280,49 @@ TB_TEST(difference_step)
     TB_CHECK(T, a.difference < 1e-9 && a.tangent < 1e-14);
 }
 
+/* EXPR of x and of other lists, which have `tokens`. */
+static void three_ways(tb_test *T, const char *text, const char *names,
+                       size_t tokens)
+{
+    double x[24 + 32], keep[8];
+    tb_eval_value sets[3] = {
+        {.name = "x", .rank = 3, .dims = {2, 3, 4}, .data = x},
+        {.name = "memory", .rank = 3, .dims = {2, tokens, 4}, .data = x + 24},
+        {.name = "keep", .rank = 3, .dims = {2, tokens, 1}, .data = keep}};
+    tb_eval_agreement a;
+    tb_test_fill(T, TB_F64, x, TB_LEN(x));
+    for (size_t i = 0; i < TB_LEN(keep); i++)
+        keep[i] = i % 3 != 1;
+    if (!strstr(names, "memory"))
+        sets[1].name = names + strlen("x,");
+    tb_eval e = {.text = text,
+                 .jacobian = names,
+                 .heads = 2,
+                 .seed = 2,
+                 .nsets = strstr(text, "keep") ? 3 : 2,
+                 .sets = sets};
+    TB_OKAY(T, tb_eval_check(T->ctx, &e, &a));
+    if (!(a.tangent <= 1e-13) || !(a.difference <= 2e-9) || !(a.largest > 0))
+        tb_test_fail(T, __FILE__, __LINE__,
+                     "%s, %zu tokens: tangent %g difference %g of %g", text,
+                     tokens, a.tangent, a.difference, a.largest);
+}
+
+/* Keys and values of fewer tokens than the queries, or of more; values held
+ * that have a memory's length. */
+TB_TEST(jacobian_of_other_lengths)
+{
+    for (size_t tokens = 1; tokens <= 4; tokens++) {
+        three_ways(T, "mha(x, memory, memory)", "x,memory", tokens);
+        three_ways(T, "x + cross(norm(x))", "x,memory", tokens);
+        three_ways(T, "mha(memory, x, x)", "x,memory", tokens);
+        three_ways(T, "mha(x, memory, memory, keep=keep)", "x,memory", tokens);
+        three_ways(T, "mha(x, stop(memory)*memory, norm(memory))", "x,memory",
+                   tokens);
+        three_ways(T, "mha(x, m, m)", "x,m", tokens);
+    }
+}
+
 /* A parameter's columns as well. */
 TB_TEST(jacobian_of_parameters)
 {
