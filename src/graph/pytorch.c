@@ -126,6 +126,18 @@ static const char *block_doc(tb_py_graph *t)
     return tb_py_take(py, &b);
 }
 
+/* ", keep, memory_keep": the masks that are there. */
+static const char *masks(tb_py *py, const char *const keep[2],
+                         const char *value)
+{
+    tb_buf b;
+    tb_buf_init(&b, py->ctx);
+    for (int i = 0; i < 2; i++)
+        if (keep[i])
+            tb_buf_printf(&b, ", %s%s", keep[i], value);
+    return tb_py_take(py, &b);
+}
+
 /* What a layer takes, "x, y, memory, past": its streams, its memory, and its
  * lists; without the memory it is what it gives back. */
 static const char *inputs(tb_py *py, const tb_graph *g, bool memory)
@@ -149,7 +161,11 @@ static void bind_inputs(tb_py_body *b)
     const tb_graph *g = b->t->g;
     for (int i = 0; i < g->ninputs && b->py->status == TB_OK; i++) {
         const char *name = g->nodes[g->inputs[i]].name;
-        tb_py_body_bind(b, tb_py_input(b->py, name), g->inputs[i]);
+        int mask = tb_py_mask(name);
+        if (mask >= 0)
+            tb_py_hold(b, b->t->keep[mask], g->inputs[i]);
+        else
+            tb_py_body_bind(b, tb_py_input(b->py, name), g->inputs[i]);
     }
 }
 
@@ -166,8 +182,8 @@ static const char *block_forward(tb_py_graph *t)
     tb_buf out;
     int *wanted = tb_py_alloc(t->py, (size_t)g->noutputs, sizeof *wanted);
     tb_buf_init(&out, t->py->ctx);
-    tb_buf_printf(&out, "\n    def forward(self, %s):\n",
-                  inputs(t->py, g, true));
+    tb_buf_printf(&out, "\n    def forward(self, %s%s):\n",
+                  inputs(t->py, g, true), masks(t->py, t->keep, "=None"));
     if (!wanted)
         return tb_py_take(t->py, &out);
     wanted_nodes(g, wanted);
@@ -221,6 +237,8 @@ typedef struct tower {
     section_text *sections;
     size_t nsections, *section_of; /* per layer, from 0 */
     bool takes_l;
+    const char *keep[2]; /* masks of its tokens and its memory's in the model's
+                            methods; NULL: nothing reads it */
     tb_py_graph stem, end;
 } tower;
 
@@ -414,8 +432,13 @@ static void stem_lines(tb_py_graph *t, const char *tokens, tb_buf *out)
     tb_py_body_begin(&b, t, -1, wanted, g->noutputs, out);
     if (t->py->status != TB_OK)
         return;
-    for (int i = 0; i < g->ninputs; i++)
-        tb_py_body_bind(&b, tokens, g->inputs[i]);
+    for (int i = 0; i < g->ninputs; i++) {
+        int mask = tb_py_mask(g->nodes[g->inputs[i]].name);
+        if (mask >= 0)
+            tb_py_hold(&b, t->keep[mask], g->inputs[i]);
+        else
+            tb_py_body_bind(&b, tokens, g->inputs[i]);
+    }
     tb_py_body_run(&b);
     tb_py_body_settle(&b);
 }
@@ -443,18 +466,19 @@ static void end_lines(tb_py_graph *t, const char *what, tb_buf *out)
 }
 
 /* The loss of the tail's graph, with the model's call for its logits. */
-static void loss_method(tb_py_graph *t, tb_buf *out)
+static void loss_method(tb_py_graph *t, const char *const keep[2], tb_buf *out)
 {
     const tb_graph *g = t->g;
     tb_py_body b;
     int loss = output_called(g, "loss"), logits = output_called(g, "logits");
     const char *source = t->stack == TB_STACK_CROSS ? "source, " : "";
     tb_buf_printf(out,
-                  "\n    def loss(self, %stokens, targets):\n"
+                  "\n    def loss(self, %stokens, targets%s):\n"
                   "        \"\"\"Mean cross-entropy per token; a target -1 "
                   "does not count.\"\"\"\n"
-                  "        logits = self(%stokens)\n",
-                  source, source);
+                  "        logits = self(%stokens%s)\n",
+                  source, masks(t->py, keep, "=None"), source,
+                  masks(t->py, keep, ""));
     tb_py_body_begin(&b, t, -1, &loss, 1, out);
     if (t->py->status != TB_OK)
         return;
@@ -473,33 +497,63 @@ static void tower_lines(tower *s, const char *tokens, const char *what,
     stem_lines(&s->stem, tokens, out);
     tb_buf_printf(out,
                   "        for block in %s.layers:\n"
-                  "            %s = block(%s)\n",
-                  s->self, inputs(s->py, g, false), inputs(s->py, g, true));
+                  "            %s = block(%s%s)\n",
+                  s->self, inputs(s->py, g, false), inputs(s->py, g, true),
+                  masks(s->py, s->keep, ""));
     end_lines(&s->end, what, out);
+}
+
+/* Masks come as [B, T]; streams of width 1 are what is read. */
+static void mask_lines(const char *const keep[2], tb_buf *out)
+{
+    for (int i = 0; i < 2; i++)
+        if (keep[i])
+            tb_buf_printf(out,
+                          "        if %s is not None:\n"
+                          "            %s = %s.unsqueeze(-1)\n",
+                          keep[i], keep[i], keep[i]);
+}
+
+/* encode(source), of two stacks; its memory in the model's forward. */
+static void encode_method(tower *s, tb_buf *out)
+{
+    const char *given = masks(s->py, s->keep, "=None");
+    tb_buf_printf(out,
+                  "\n    def encode(self, source%s):\n"
+                  "        \"\"\"The memory [B, S, d] of source tokens "
+                  "[B, S].\"\"\"\n",
+                  given);
+    mask_lines(s->keep, out);
+    tower_lines(s, "source", "memory", out);
 }
 
 static void model_class(tower *towers, size_t n, tb_buf *out)
 {
     tower *top = &towers[n - 1];
+    tb_py *py = top->py;
+    const char *source = n > 1 ? towers[0].keep[0] : NULL;
+    /* the source's and the tokens': what either stack reads */
+    const char *keep[2] = {source ? source : top->keep[1], top->keep[0]};
+    const char *given = masks(py, keep, "=None");
     tb_buf_puts(out, "\n\nclass Model(nn.Module):\n");
-    model_doc(top->py, out);
+    model_doc(py, out);
     model_init(towers, n, out);
-    if (n > 1) {
-        tb_buf_puts(out, "\n    def encode(self, source):\n"
-                         "        \"\"\"The memory [B, S, d] of source tokens "
-                         "[B, S].\"\"\"\n");
-        tower_lines(&towers[0], "source", "memory", out);
-        tb_buf_puts(out, "\n    def forward(self, source, tokens):\n"
-                         "        \"\"\"Logits [B, T, VOCAB] of tokens [B, T] "
-                         "after a source [B, S].\"\"\"\n"
-                         "        memory = self.encode(source)\n");
-    } else {
-        tb_buf_puts(out, "\n    def forward(self, tokens):\n"
-                         "        \"\"\"Logits [B, T, VOCAB] of tokens [B, T]."
-                         "\"\"\"\n");
-    }
+    if (n > 1)
+        encode_method(&towers[0], out);
+    tb_buf_printf(out,
+                  "\n    def forward(self, %stokens%s):\n"
+                  "        \"\"\"Logits [B, T, VOCAB] of tokens [B, T]%s.",
+                  n > 1 ? "source, " : "", given,
+                  n > 1 ? " after a source [B, S]" : "");
+    tb_buf_puts(out, *given ? "\n\n        A keep is 1 at a token and 0 at "
+                              "padding, [B, T] as its tokens.\n        \"\"\"\n"
+                            : "\"\"\"\n");
+    if (n > 1)
+        tb_buf_printf(out, "        memory = self.encode(source%s)\n",
+                      masks(py, towers[0].keep, ""));
+    mask_lines(top->keep, out);
     tower_lines(top, "tokens", "logits", out);
-    loss_method(&top->end, out);
+    loss_method(&top->end, keep, out);
 }
 
 /* --- the file
@@ -522,6 +576,33 @@ static void tower_ends(tower *s, const tb_py_graph *before)
         ends[i]->before = i ? &s->stem : before;
     }
     s->end.is_tail = s->which == tb_sizes_top(py->stack->sizes);
+}
+
+static void find_masks(tower *s, const tb_graph *g, const char *const names[2])
+{
+    for (int i = 0; i < g->ninputs; i++) {
+        int mask = tb_py_mask(g->nodes[g->inputs[i]].name);
+        if (mask >= 0)
+            s->keep[mask] = names[mask];
+    }
+}
+
+/* What masks the stack reads. All of its blocks are called alike, and take
+ * those of each other. */
+static void name_masks(tower *s, bool both)
+{
+    const char *own =
+        both && s->which == TB_STACK_ENCODER ? "source_keep" : "keep";
+    const char *const names[2] = {own, "source_keep"};
+    find_masks(s, s->stem.g, names);
+    find_masks(s, s->end.g, names);
+    for (size_t i = 0; i < s->nsections; i++)
+        find_masks(s, s->sections[i].t.g, names);
+    for (int mask = 0; mask < 2; mask++) {
+        s->stem.keep[mask] = s->end.keep[mask] = s->keep[mask];
+        for (size_t i = 0; i < s->nsections && s->keep[mask]; i++)
+            s->sections[i].t.keep[mask] = tb_py_masks[mask];
+    }
 }
 
 /* The stacks of the model in running order; their number. */
@@ -547,6 +628,8 @@ static size_t make_towers(tb_py *py, tower towers[2])
         parts += s->depth + 2;
         tower_ends(s, i ? &towers[i - 1].stem : NULL);
         find_sections(s);
+        if (py->status == TB_OK)
+            name_masks(s, both);
     }
     return n;
 }

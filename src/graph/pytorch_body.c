@@ -158,18 +158,12 @@ static tb_py_text operation(tb_py_body *b, int node, const tb_py_row *row)
     return t;
 }
 
-/* A sublayer's call; what it reads beside its argument follows that. */
-static tb_py_text call(tb_py_body *b, int region)
+/* ", y, memory": what a sublayer reads beside its argument. */
+static const char *further(tb_py_body *b, int region)
 {
-    const tb_region *r = &b->t->g->regions[region];
     const tb_py_region *p = &b->t->regions[region];
     tb_buf out;
-    tb_py_text x = tb_py_value(b, r->in[0]);
-    const char *self = tb_py_path(b->py, "self", r->name, false);
-    if (strlen(x.s) + strlen(self) + 2 > b->room)
-        x = apart(b, r->in[0], x, NULL);
     tb_buf_init(&out, b->py->ctx);
-    tb_buf_printf(&out, "%s%s(%s", self, p->method, x.s);
     for (int i = 0; i < p->nfree; i++) {
         const tb_node *n = &b->t->g->nodes[p->free[i]];
         bool linear =
@@ -180,8 +174,22 @@ static tb_py_text call(tb_py_body *b, int region)
         if (!list || !tb_py_same_list(b->t->g, p->free, i))
             tb_buf_printf(&out, ", %s", list ? list : text);
     }
-    tb_buf_putc(&out, ')');
-    return (tb_py_text){tb_py_take(b->py, &out), TB_PY_CALL};
+    return tb_py_take(b->py, &out);
+}
+
+/* A sublayer's call. */
+static tb_py_text call(tb_py_body *b, int region)
+{
+    const tb_region *r = &b->t->g->regions[region];
+    tb_py_text x = tb_py_value(b, r->in[0]);
+    const char *self = tb_py_path(b->py, "self", r->name, false);
+    const char *method = b->t->regions[region].method;
+    const char *rest = further(b, region);
+    if (strlen(x.s) + strlen(self) + strlen(method) + strlen(rest) + 2 >
+        b->room)
+        x = apart(b, r->in[0], x, NULL);
+    return (tb_py_text){
+        tb_py_printf(b->py, "%s%s(%s%s)", self, method, x.s, rest), TB_PY_CALL};
 }
 
 /* An option or input the row does not know would be lost in silence. */

@@ -73,9 +73,10 @@ static const char *const attributes[] = {
 
 /* What methods read beside the block's own values. */
 static const char *const globals[] = {
-    "CONTEXT", "DROPOUT", "EPS",   "F",    "KV_HEADS", "M",     "N",
-    "VOCAB",   "abs",     "block", "d",    "h",        "math",  "max",
-    "mha",     "min",     "nn",    "self", "super",    "torch",
+    "CONTEXT", "DROPOUT", "EPS",         "F",           "KV_HEADS", "M",
+    "N",       "VOCAB",   "abs",         "block",       "d",        "h",
+    "keep",    "math",    "max",         "memory_keep", "mha",      "min",
+    "nn",      "self",    "source_keep", "super",       "torch",
 };
 
 #define IS_ONE_OF(list, word) is_one_of(list, TB_LEN(list), word)
@@ -103,11 +104,23 @@ const char *tb_py_input(tb_py *py, const char *name)
     return tb_py_printf(py, "%s[%s]", tb_py_local(py, list), dot + 1);
 }
 
-/* Length of the list's name in that of an element, 0 of anything else. */
+const char *const tb_py_masks[2] = {"keep", "memory_keep"};
+
+int tb_py_mask(const char *input)
+{
+    static const char *const names[2] = {"x.keep", "memory.keep"};
+    for (int i = 0; i < 2; i++)
+        if (tb_streq(input, names[i]))
+            return i;
+    return -1;
+}
+
+/* Length of the list's name in that of an element, 0 of anything else: a mask
+ * is "x.keep". */
 static size_t list_length(const tb_node *n)
 {
     const char *dot = n->op == &tb_op_input ? strchr(n->name, '.') : NULL;
-    return dot ? (size_t)(dot - n->name) : 0;
+    return dot && dot[1] <= '9' ? (size_t)(dot - n->name) : 0;
 }
 
 const char *tb_py_list(tb_py *py, const tb_node *n)

@@ -98,10 +98,13 @@ static tb_py_text write_mha(tb_py_body *b, const tb_node *n,
             ? ""
             : tb_py_printf(py, ", scale=%s", tb_py_attr(b, n, scale).s);
     py->uses |= drop > 0 ? TB_PY_USES_DROPOUT : 0;
-    return (tb_py_text){tb_py_printf(py, "mha(%s, %s, %s, %s%s%s%s%s)", in[0].s,
-                                     in[1].s, in[2].s,
+    const char *keep_text =
+        n->nin > 3 ? tb_py_printf(py, ", keep=%s", in[3].s) : "";
+    py->uses |= n->nin > 3 ? TB_PY_USES_KEEP : 0;
+    return (tb_py_text){tb_py_printf(py, "mha(%s, %s, %s, %s%s%s%s%s%s)",
+                                     in[0].s, in[1].s, in[2].s,
                                      heads(py, h, s->heads, "h"), kv_text, mask,
-                                     drop_text, scale_text),
+                                     drop_text, scale_text, keep_text),
                         TB_PY_CALL};
 }
 
@@ -342,7 +345,7 @@ static const tb_py_row rows[] = {
      .role = TB_ROLE_MATRIX,
      .loose = "F.linear($0, $1)"},
     {.op = &tb_op_mha,
-     .nin = 3,
+     .nin = 4,
      .nattr = 5,
      .uses = TB_PY_USES_MHA,
      .hold = "q k v",

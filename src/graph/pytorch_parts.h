@@ -54,7 +54,8 @@ enum {
     TB_PY_USES_UNIT = 1 << 18,
     TB_PY_USES_MAXDIV = 1 << 19,
     TB_PY_USES_CONCAT = 1 << 20, /* of parts of the width */
-    TB_PY_USES_HEADSCALE = 1 << 21
+    TB_PY_USES_HEADSCALE = 1 << 21,
+    TB_PY_USES_KEEP = 1 << 22 /* attention that does not see padding */
 };
 
 /** A class already printed: equal bodies share it. */
@@ -91,6 +92,10 @@ const char *tb_py_local(tb_py *py, const char *name);
 const char *tb_py_input(tb_py *py, const char *name);
 /** tb_py_list - "past" of the element "past.2"; NULL of what is no element. */
 const char *tb_py_list(tb_py *py, const tb_node *n);
+/** tb_py_mask - 0 for the input that masks a graph's own tokens, 1 for the
+ * memory's, -1 for others; what blocks and sublayers call them. */
+int tb_py_mask(const char *input);
+extern const char *const tb_py_masks[2];
 /** tb_py_same_list - is an earlier one of free[0..i] of the list of free[i]? */
 bool tb_py_same_list(const tb_graph *g, const int *free, int i);
 /** tb_py_path - "attn.q" below `self` as "self.attn.q". A component that a
@@ -170,6 +175,8 @@ typedef struct tb_py_graph {
     size_t nparts, *layers;  /* the layers of this graph, from 1; the stem's 0;
                                 of a final or the tail one above the last */
     bool is_tail;            /* has the head */
+    const char *keep[2];     /* what the masks of its own tokens and of the
+                                memory's are called; NULL: not there */
     int *consumer;           /* per param: first node that reads it, or -1 */
     tb_py_region *regions;
     const struct tb_py_graph *before; /* whose parameters are made already */

@@ -48,6 +48,12 @@ static void argument(tb_py_body *b, const int *free, int i, tb_buf *out)
 {
     const tb_node *n = &b->t->g->nodes[free[i]];
     const char *list = tb_py_list(b->py, n);
+    int mask = n->op == &tb_op_input ? tb_py_mask(n->name) : -1;
+    if (mask >= 0) {
+        tb_py_hold(b, tb_py_masks[mask], free[i]);
+        tb_buf_printf(out, ", %s", tb_py_masks[mask]);
+        return;
+    }
     if (!list) {
         tb_buf_printf(
             out, ", %s",

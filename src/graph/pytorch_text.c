@@ -420,8 +420,6 @@ static const char derf_text[] =
     "self.bias\n";
 
 static const char mha_text[] =
-    "\n\ndef mha(q, k, v, heads, kv_heads=None, causal=True, dropout=0.0, "
-    "scale=None):\n"
     "    \"\"\"softmax(q k^T / sqrt(head width)) v for every head.\"\"\"\n"
     "    kv_heads = kv_heads or heads\n"
     "    q = q.unflatten(-1, (heads, -1)).transpose(1, 2)  # [B, heads, T, "
@@ -432,12 +430,38 @@ static const char mha_text[] =
     "        k = k.repeat_interleave(heads // kv_heads, dim=1)\n"
     "        v = v.repeat_interleave(heads // kv_heads, dim=1)\n"
     "    scale = scale or 1 / math.sqrt(q.shape[-1])\n"
-    "    scores = q @ k.transpose(-2, -1) * scale\n"
+    "    scores = q @ k.transpose(-2, -1) * scale\n";
+
+static const char causal_text[] =
     "    if causal:\n"
     "        later = torch.ones_like(scores, dtype=torch.bool).triu(1)\n"
     "        scores = scores.masked_fill(later, -math.inf)\n"
-    "    p = F.dropout(scores.softmax(-1), dropout)\n"
-    "    return (p @ v).transpose(1, 2).flatten(-2)\n";
+    "    p = F.dropout(scores.softmax(-1), dropout)\n";
+
+static const char keep_text[] =
+    "    hide = torch.zeros_like(scores, dtype=torch.bool)\n"
+    "    if causal:\n"
+    "        hide = (~hide).triu(1)\n"
+    "    if keep is not None:  # [B, keys, 1]: 0 at padding, which nobody "
+    "sees\n"
+    "        hide = hide | (keep.unsqueeze(1).transpose(-2, -1) <= 0)\n"
+    "    least = torch.finfo(scores.dtype).min\n"
+    "    p = scores.masked_fill(hide, least).softmax(-1).masked_fill(hide, "
+    "0.0)\n"
+    "    p = F.dropout(p, dropout)\n";
+
+static void mha_helper(unsigned uses, tb_buf *out)
+{
+    static const char arguments[] = "q, k, v, heads, kv_heads=None, "
+                                    "causal=True, dropout=0.0, scale=None";
+    bool keep = uses & TB_PY_USES_KEEP;
+    tb_buf_printf(out,
+                  keep ? "\n\ndef mha(\n    %s, keep=None\n):\n"
+                       : "\n\ndef mha(%s):\n",
+                  arguments);
+    tb_buf_printf(out, "%s%s    return (p @ v).transpose(1, 2).flatten(-2)\n",
+                  mha_text, keep ? keep_text : causal_text);
+}
 
 static const char rope_text[] =
     "\n\ndef rope(x, heads, base=10000.0):\n"
@@ -575,7 +599,7 @@ void tb_py_helpers(tb_py *py, tb_buf *out)
     if (py->uses & TB_PY_USES_SINUSOID)
         tb_buf_puts(out, sinusoid_text);
     if (py->uses & TB_PY_USES_MHA)
-        tb_buf_puts(out, mha_text);
+        mha_helper(py->uses, out);
 }
 
 /* --- loader

@@ -103,15 +103,20 @@ tb_status tb_export_pytorch(tb_ctx *ctx, const tb_block *block,
     tb_model *m;
     tb_arena a;
     tb_buf out;
+    tb_sizes sizes;
+    tb_settings s = *settings;
     *text = NULL;
-    TB_TRY(tb_model_create(ctx, block, settings, TB_F32, &m));
+    TB_TRY(tb_sizes_resolve(ctx, block, settings, &sizes));
+    /* only what learns one long text has no padding */
+    s.padding = sizes.s.stack != TB_STACKS_DECODER;
+    TB_TRY(tb_model_create(ctx, block, &s, TB_F32, &m));
     tb_arena_init(&a, ctx);
     tb_buf_init(&out, ctx);
-    tb_status s = print(ctx, m, &a, &out);
-    if (s == TB_OK)
-        s = own(ctx, &out, text);
+    tb_status status = print(ctx, m, &a, &out);
+    if (status == TB_OK)
+        status = own(ctx, &out, text);
     tb_buf_clear(&out);
     tb_arena_clear(&a);
     tb_model_destroy(m);
-    return s;
+    return status;
 }

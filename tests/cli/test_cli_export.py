@@ -147,7 +147,10 @@ def export_stacks(t):
         t.has(r.err, "tollbooth: %s: got --stack %s" % (system, stack))
     t.run("export", "--to", "x-transformers", "pre-ln", "--stack", "encoder", rc=0)
     t.has(t.run("export", "--to", "pytorch", roles, *both, rc=0).out,
-          "class EncoderBlock", "class DecoderBlock", "def encode(self, source)")
+          "class EncoderBlock", "class DecoderBlock",
+          "def encode(self, source, source_keep=None)",
+          "def loss(self, source, tokens, targets, source_keep=None, keep=None)")
+    t.ok("keep" not in t.run("export", "--to", "pytorch", "pre-ln", rc=0).out)
 
 
 alone(__name__)

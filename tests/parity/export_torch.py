@@ -283,6 +283,26 @@ ROLES = {
 }
 TEXTS.update(ROLES)
 
+ENCODER, PADDED = {"stack": 1, "padding": 1}, {**BOTH, "padding": 1}
+TEXTS.update({
+    "padding-encoder": ("x = x + F(norm(x))\nfinal: x = norm(x)", ENCODER),
+    "padding-both": ("x = norm(x + F(x))", {**PADDED, "kv_heads": 2}),
+    "padding-over-tokens": (
+        "stem: x = batchnorm(x)\nblock: x = x + F(powernorm(x))\n"
+        "final: x = batchnorm(x)", PADDED),
+    "padding-names": (
+        "stem: keep = tanh(x)\nencoder: keep = norm(x + keep); x = x + ffn(keep)\n"
+        "block[l == 2]: memory_keep = norm(x); x = x + cross(memory_keep)\n"
+        "block: s = keep; keep = x; source_keep = s*x; x = x + F(norm(source_keep))",
+        PADDED),
+    "padding-own-attention": (
+        "attn(x) = o(mha(q(x), k(x), v(x)) + mha(q(x), k(memory), v(memory)))\n"
+        "encoder: x = x + ffn(norm(x)) + mha(x, x, x)\n"
+        "decoder: x = x + attn(norm(x)) + mha(x, memory, norm(memory))", PADDED),
+    "attention-to-itself": (
+        "n = norm(x)\nx = x + ffn(n) + mha(n, n, n)\nx = mha(x, x, norm(x))", {}),
+})
+
 FLAGS = {("bias", 0): ["--no-bias"], ("positions", 0): ["--no-positions"],
          ("tied", 1): ["--tied"], ("causal", 0): ["--mask", "none"],
          **{("stack", i): ["--stack", name] for i, name in enumerate(STACKS)}}
@@ -315,7 +335,7 @@ class Tests:
     def export(self, text, settings, *more):
         args = []
         for key, value in settings.items():
-            if key == "quiet":
+            if key in ("quiet", "padding"):
                 continue
             flag = FLAGS.get((key, value))
             args += flag or ["--" + key.replace("_", "-"), str(value)]
@@ -400,8 +420,10 @@ def parity(t, name, text, settings, dtype):
     targets = ours["targets"].long()
     inputs = [ours["source"].long()] if "source" in ours else []
     inputs.append(tokens)
-    logits = copy.deepcopy(model)(*inputs)  # running statistics move but once
-    loss = model.loss(*inputs, targets)
+    masks = {key: ours[key] > 0 for key in ("source_keep", "keep") if key in ours}
+    # running statistics move but once
+    logits = copy.deepcopy(model)(*inputs, **masks)
+    loss = model.loss(*inputs, targets, **masks)
     loss.backward()
     bound = 1e-10 if dtype == "f64" else 1e-5
     if settings.get("decoder_depth"):  # the bound is that of two blocks

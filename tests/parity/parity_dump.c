@@ -5,7 +5,8 @@
  *   OUT.params  the same, all moved by noise, so that no gain is 1 and no
  *               scalar 0: a checkpoint
  *   OUT.ref     tokens, targets, logits, loss, and "grad/NAME" of each; of two
- *               stacks also the source, two tokens longer */
+ *               stacks also the source, two tokens longer; with padding=1 what
+ *               is no padding, keep and source_keep */
 #include "model/model.h"
 #include "tollbooth/checkpoint.h"
 
@@ -19,6 +20,8 @@ typedef struct dump {
     tb_model *m;
     size_t batch, time;
     uint64_t seed;
+    unsigned char *keep; /* of tokens, then the source; with padding */
+    double *wide_keep;   /* as the file has it */
     bool quiet; /* running statistics, as in use; else training's first step */
     void *grads;
     int32_t *ids; /* tokens, then targets */
@@ -64,6 +67,8 @@ static bool set_other(dump *d, const char *key, const char *value)
         }
     if (tb_streq(key, "quiet"))
         d->quiet = true;
+    else if (tb_streq(key, "padding"))
+        d->s.padding = true;
     else if (tb_streq(key, "eps"))
         d->s.eps = strtod(value, NULL);
     else if (tb_streq(key, "norm"))
@@ -164,6 +169,37 @@ static tb_status draw(dump *d)
     return TB_OK;
 }
 
+/* The ends of sequences are padding, of the second one its first token too, so
+ * that a causal query sees nothing. */
+static void hide(const dump *d, unsigned char *keep, size_t time)
+{
+    for (size_t i = 0; i < d->batch * time; i++) {
+        size_t b = i / time, t = i % time;
+        keep[i] = t + 1 + b < time && (b == 0 || t > 0);
+    }
+}
+
+/* No target stands at padding. */
+static tb_status pad(dump *d)
+{
+    size_t n = d->batch * d->time;
+    if (!d->s.padding)
+        return TB_OK;
+    size_t all = n + d->batch * source_time(d);
+    d->keep = tb_alloc(d->ctx, all, 1);
+    d->wide_keep = tb_alloc(d->ctx, all, sizeof *d->wide_keep);
+    if (!d->keep || !d->wide_keep)
+        return TB_ERR_MEMORY;
+    hide(d, d->keep, d->time);
+    hide(d, d->keep + n, source_time(d));
+    for (size_t i = 0; i < all; i++)
+        d->wide_keep[i] = d->keep[i];
+    for (size_t i = 0; i < n; i++)
+        if (!d->keep[i])
+            d->wide[n + i] = d->ids[n + i] = -1;
+    return TB_OK;
+}
+
 /* Rates that the text fixes, off as in an evaluation. */
 static void silence(dump *d)
 {
@@ -180,6 +216,7 @@ static void silence(dump *d)
 static tb_status compute(dump *d)
 {
     TB_TRY(draw(d));
+    TB_TRY(pad(d));
     silence(d);
     if (d->quiet)
         tb_model_quiet(d->m);
@@ -190,7 +227,10 @@ static tb_status compute(dump *d)
                                 TB_PASS_BWD));
     const tb_batch batch = {.tokens = d->ids,
                             .targets = d->ids + n,
-                            .source = has_source(d) ? d->ids + 2 * n : NULL};
+                            .source = has_source(d) ? d->ids + 2 * n : NULL,
+                            .keep = d->keep,
+                            .source_keep =
+                                d->keep && has_source(d) ? d->keep + n : NULL};
     TB_TRY(tb_model_forward(d->m, &batch, &d->loss));
     TB_TRY(tb_model_backward(d->m, &batch, d->grads));
     return tb_model_update(d->m, &batch);
@@ -210,6 +250,13 @@ static tb_status fill_ref(dump *d, tb_safetensors_writer *w)
         TB_TRY(tb_safetensors_writer_add(w, "source", TB_ELEM_F64, 2, source,
                                          TB_F64,
                                          d->wide + 2 * d->batch * d->time));
+    if (d->keep)
+        TB_TRY(tb_safetensors_writer_add(w, "keep", TB_ELEM_F64, 2, dims,
+                                         TB_F64, d->wide_keep));
+    if (d->keep && has_source(d))
+        TB_TRY(tb_safetensors_writer_add(w, "source_keep", TB_ELEM_F64, 2,
+                                         source, TB_F64,
+                                         d->wide_keep + d->batch * d->time));
     TB_TRY(tb_safetensors_writer_add(w, "loss", TB_ELEM_F64, 1, &one, TB_F64,
                                      &d->loss));
     TB_TRY(tb_safetensors_writer_add(w, "logits", tb_elem_of(type), 3, dims,
@@ -248,6 +295,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", tb_error(d.ctx));
     tb_free(d.ctx, d.ids);
     tb_free(d.ctx, d.wide);
+    tb_free(d.ctx, d.keep);
+    tb_free(d.ctx, d.wide_keep);
     tb_free(d.ctx, d.grads);
     tb_model_destroy(d.m);
     if (d.block)
