@@ -484,8 +484,11 @@ typedef struct tb_diagram {
     const char *in_label, *out_label; /* NULL: "x", "x'" */
     const tb_diagram_item *items;
     size_t count;
-    size_t in_block;     /* items repeated per block; the rest follow the last
-                            block (final norm). 0: all */
+    size_t before;       /* items before the first block: the stem's, from the
+                            embedding to in_label */
+    size_t in_block;     /* items up to the end of a block, which begins behind
+                            those before it; the rest follow the last block
+                            (final norm). 0: all */
     size_t depth;        /* blocks; 0: not printed */
     const double *gains; /* lane gain before item i, count + 1 of them,
                             relative to the top of the stack (after the last

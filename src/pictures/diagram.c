@@ -3,6 +3,16 @@
  * branch runs on so that no two share a stretch of road. */
 #include "pictures/diagram.h"
 
+const char *tb_diagram_foot(const tb_diagram *d)
+{
+    return d->before ? "embedding" : d->in_label ? d->in_label : "x";
+}
+
+size_t tb_diagram_in_block(const tb_diagram *d)
+{
+    return d->in_block ? d->in_block : d->count;
+}
+
 tb_status tb_diagram_check(tb_ctx *ctx, const tb_diagram *d)
 {
     if (!d->title)
@@ -11,6 +21,10 @@ tb_status tb_diagram_check(tb_ctx *ctx, const tb_diagram *d)
         return TB_FAIL(ctx, TB_ERR_ARG,
                        "diagram: %zu items in the block, there are %zu",
                        d->in_block, d->count);
+    if (d->before > tb_diagram_in_block(d))
+        return TB_FAIL(ctx, TB_ERR_ARG,
+                       "diagram: %zu items before the block, it ends at %zu",
+                       d->before, tb_diagram_in_block(d));
     for (size_t i = 0; i < d->count; i++) {
         const tb_diagram_item *it = &d->items[i];
         if (it->n && it->part.kind != TB_DIAGRAM_PLUS)
@@ -24,11 +38,6 @@ tb_status tb_diagram_check(tb_ctx *ctx, const tb_diagram *d)
                                i, it->branches[j].span);
     }
     return TB_OK;
-}
-
-size_t tb_diagram_in_block(const tb_diagram *d)
-{
-    return d->in_block ? d->in_block : d->count;
 }
 
 const char *tb_part_label(tb_arena *a, const tb_diagram_part *p)
@@ -103,13 +112,17 @@ const char *tb_diagram_describe(tb_arena *a, const tb_diagram *d)
     size_t tolls = 0;
     tb_buf b;
     tb_buf_init(&b, a->ctx);
-    tb_buf_puts(&b, "The lane passes ");
+    tb_buf_puts(&b, d->before ? "From the embedding the lane passes "
+                              : "The lane passes ");
     for (size_t i = 0; i < d->count; i++) {
         const tb_diagram_item *it = &d->items[i];
         const char *label = tb_part_label(a, &it->part);
         bool plus = it->part.kind == TB_DIAGRAM_PLUS;
         tolls += it->part.kind == TB_DIAGRAM_NORM;
-        tb_buf_printf(&b, "%s%s", i ? ", " : "",
+        tb_buf_printf(&b, "%s%s",
+                      i && i == d->before ? ", in each block "
+                      : i                 ? ", "
+                                          : "",
                       plus    ? "an addition"
                       : label ? label
                               : "");

@@ -22,7 +22,9 @@ tb_route *tb_diagram_routes(tb_arena *a, const tb_diagram *d, size_t *count,
 const char *tb_diagram_describe(tb_arena *a, const tb_diagram *d);
 /** Label of a part, never NULL: "LN", "x 0.5". */
 const char *tb_part_label(tb_arena *a, const tb_diagram_part *p);
-/** Items repeated per block. */
+/** What the lane begins with: the embedding, or the block's input. */
+const char *tb_diagram_foot(const tb_diagram *d);
+/** Items up to the end of a block. */
 size_t tb_diagram_in_block(const tb_diagram *d);
 
 /* --- parts as drawn ----------------------------------------------------- */

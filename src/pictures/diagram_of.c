@@ -16,7 +16,7 @@ typedef struct walk {
     bool inexact;        /* some stand in labels only, or nowhere */
     int *item_at;        /* per node: items before it, -1: not on the path */
     tb_diagram_item *items;
-    size_t count;
+    size_t first, count; /* items before this graph's, and with them */
 } walk;
 
 const char *tb_node_text(tb_ctx *ctx, tb_arena *a, const tb_graph *g, int node)
@@ -200,7 +200,8 @@ static tb_status add_branch(walk *w, tb_diagram_item *item, const found *f)
  * what the first was added to. */
 static bool joins_last_sum(const walk *w, int lane_in, const found *f)
 {
-    return w->count && w->items[w->count - 1].part.kind == TB_DIAGRAM_PLUS &&
+    return w->count > w->first &&
+           w->items[w->count - 1].part.kind == TB_DIAGRAM_PLUS &&
            w->item_at[lane_in] == (int)w->count && f->left_at < (int)w->count;
 }
 
@@ -308,6 +309,7 @@ static tb_status begin(walk *w, const tb_graph *g)
 {
     size_t n = (size_t)g->nnodes;
     w->g = g;
+    w->first = w->count;
     w->lane = tb_arena_alloc(w->a, n);
     w->item_at = tb_arena_alloc(w->a, n * sizeof *w->item_at);
     w->shown = tb_arena_alloc(w->a, n * sizeof *w->shown);
@@ -316,12 +318,12 @@ static tb_status begin(walk *w, const tb_graph *g)
 
 /* Do items say all that the wiring has of this graph? Every node once, and
  * from x to x nothing else comes in or goes out. */
-static void compare(walk *w, const struct tb_wiring *all, bool after)
+static void compare(walk *w, const struct tb_wiring *all, tb_wired_part part)
 {
     int in = 0, out = 0;
     for (int i = 0; i < all->n; i++) {
         const tb_wired *n = &all->nodes[i];
-        if (n->after != after)
+        if (n->part != part)
             continue;
         if (n->kind == TB_WIRED_IN)
             in++;
@@ -330,11 +332,14 @@ static void compare(walk *w, const struct tb_wiring *all, bool after)
         else if (w->shown[n->node] != 1)
             w->inexact = true;
     }
-    w->inexact = w->inexact || in != !after || out > 1;
+    bool lowest =
+        part == TB_WIRED_STEM || (part == TB_WIRED_BLOCK && !all->stem);
+    w->inexact = w->inexact || in != lowest || out > 1;
 }
 
-tb_status tb_diagram_of(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
-                        const tb_graph *tail, tb_diagram *out)
+tb_status tb_diagram_of(tb_ctx *ctx, tb_arena *arena, const tb_graph *stem,
+                        const tb_graph *g, const tb_graph *tail,
+                        tb_diagram *out)
 {
     tb_jacobian j;
     walk w = {.ctx = ctx, .a = arena};
@@ -343,17 +348,24 @@ tb_status tb_diagram_of(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
     w.items = tb_arena_alloc(arena, (ITEMS + 1) * sizeof *w.items);
     if (!w.items || !all)
         return TB_ERR_MEMORY;
-    TB_TRY(tb_wiring_of(ctx, arena, g, tail, all));
+    TB_TRY(tb_stem_of(arena, stem, &stem));
+    TB_TRY(tb_wiring_of(ctx, arena, stem, g, tail, all));
     TB_TRY(tb_jacobian_build(ctx, arena, g, TB_JAC_CLOSED, &j));
+    if (stem) {
+        TB_TRY(begin(&w, stem));
+        TB_TRY(step_items(&w, 1));
+        compare(&w, all, TB_WIRED_STEM);
+        out->before = w.count;
+    }
     TB_TRY(begin(&w, g));
     for (int s = 1; s <= tb_jacobian_steps(ctx, &j); s++)
         TB_TRY(step_items(&w, s));
-    compare(&w, all, false);
+    compare(&w, all, TB_WIRED_BLOCK);
     out->in_block = w.count;
     if (tail) {
         TB_TRY(begin(&w, tail));
         TB_TRY(step_items(&w, 1));
-        compare(&w, all, true);
+        compare(&w, all, TB_WIRED_AFTER);
     }
     out->items = w.items;
     out->count = w.count;

@@ -7,10 +7,12 @@
 #include "tollbooth/pictures.h"
 
 /** tb_diagram_of - the lane of one block and what joins it; where every step
- * reads the same (F), one step. `tail` adds the norms after the last block
- * and may be NULL. Everything lives in `arena`. */
-tb_status tb_diagram_of(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
-                        const tb_graph *tail, tb_diagram *out);
+ * reads the same (F), one step. `stem` adds what comes before the first block,
+ * `tail` what follows the last; both may be NULL. Everything lives in `arena`.
+ */
+tb_status tb_diagram_of(tb_ctx *ctx, tb_arena *arena, const tb_graph *stem,
+                        const tb_graph *g, const tb_graph *tail,
+                        tb_diagram *out);
 
 /** tb_node_text - a node as a formula; tb_attr_text - a constant as the text
  * names it, or as it is. NULL without memory. */

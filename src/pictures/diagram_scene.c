@@ -69,10 +69,11 @@ static double zone(const layout *l, const tb_route *r)
 
 static void place(layout *l)
 {
-    double x = MARGIN + 34 +
-               tb_text_width(l->d->in_label ? l->d->in_label : "x", 15, true);
+    double x = MARGIN + 34 + tb_text_width(tb_diagram_foot(l->d), 15, true);
     for (size_t i = 0; i < l->d->count; i++) {
         const tb_diagram_item *it = &l->d->items[i];
+        if (i && i == l->d->before)
+            x += 16 + tb_text_width(l->d->in_label, 15, true);
         l->node[i] = x;
         x += STUB;
         if (it->part.kind != TB_DIAGRAM_PLUS) {
@@ -148,8 +149,9 @@ static void lane(layout *l)
     tb_style road = {.role = "skip", .stroke = TB_TONE_LANE, .line = 6};
     tb_style in = {.role = "in-arrow", .stroke = TB_TONE_IN, .line = 3};
     tb_style name = {.role = "label", .size = 15, .bold = true, .italic = true};
-    double from = MARGIN + 4 + tb_text_width(l->d->in_label, 15, true);
-    tb_scene_text(s, MARGIN, l->lane + 5, l->d->in_label, &name);
+    const char *foot = tb_diagram_foot(l->d);
+    double from = MARGIN + 4 + tb_text_width(foot, 15, true);
+    tb_scene_text(s, MARGIN, l->lane + 5, foot, &name);
     tb_scene_arrow(s, (double[]){from + 2, l->lane, l->node[0] - 4, l->lane}, 2,
                    &in);
     double at = l->node[0] - 4;
@@ -160,6 +162,22 @@ static void lane(layout *l)
     double end = l->node[l->d->count] + EXIT;
     tb_scene_arrow(s, (double[]){at, l->lane, end, l->lane}, 2, &road);
     tb_scene_text(s, end + 8, l->lane + 5, l->d->out_label, &name);
+}
+
+/* What stands before the first block, and what it leaves. */
+static void stem(layout *l, double top)
+{
+    size_t n = l->d->before;
+    tb_style word = {.role = "stem", .fill = TB_TONE_MUTED, .size = 12};
+    tb_style name = {.role = "label",
+                     .size = 15,
+                     .bold = true,
+                     .italic = true,
+                     .anchor = TB_END};
+    if (!n)
+        return;
+    tb_scene_text(l->s, l->left[0], top + 17, "stem", &word);
+    tb_scene_text(l->s, l->node[n] - 16, l->lane - 10, l->d->in_label, &name);
 }
 
 /* Where roads leave the lane. */
@@ -252,10 +270,10 @@ void tb_diagram_repeat(tb_scene *s, const tb_diagram *d, tb_box at, bool head)
 
 static void repeat(layout *l, double top, double bottom)
 {
-    size_t n = tb_diagram_in_block(l->d);
-    if (!l->d->depth || !n)
+    size_t n = tb_diagram_in_block(l->d), from = l->d->before;
+    if (!l->d->depth || n == from)
         return;
-    double x0 = l->node[0] - 10, x1 = l->node[n] - (n < l->d->count ? 6 : 0);
+    double x0 = l->node[from] - 10, x1 = l->node[n] - (n < l->d->count ? 6 : 0);
     tb_diagram_repeat(l->s, l->d, (tb_box){x0, top, x1 - x0, bottom - top},
                       true);
 }
@@ -309,6 +327,7 @@ static void draw(layout *l)
     for (size_t i = 0; i < l->n_routes; i++)
         branch(l, i);
     lane(l);
+    stem(l, top);
     forks(l);
     if (l->d->gains)
         backward(l);

@@ -38,7 +38,7 @@ typedef struct text_layout {
     int *riser;    /* column of each level, from 1 */
     size_t *flat;  /* of a route: parts on the join row */
     int *fork_row, *join_row;
-    int rows;
+    int rows, in_row; /* in_row: of the block's input */
     tb_canvas canvas;
 } text_layout;
 
@@ -107,6 +107,8 @@ static void choose_rows(text_layout *t, int *item_row)
 {
     int row = 1; /* 0 is the input's name */
     for (size_t i = 0; i < t->d->count; i++) {
+        if (i && i == t->d->before)
+            t->in_row = row++;
         for (size_t r = t->n_routes; r-- > 0;) /* outer forks lie lower */
             if (t->routes[r].from == i)
                 t->fork_row[r] = row++;
@@ -263,7 +265,10 @@ static tb_status draw(text_layout *t, tb_buf *b)
     }
     tb_canvas_put(&t->canvas, LANE, y_of(t, 0), UP);
     tb_canvas_put(&t->canvas, LANE, y_of(t, t->rows - 1), UP);
-    name(t, 0, t->d->in_label ? t->d->in_label : "x");
+    tb_canvas_put(&t->canvas, LANE, y_of(t, t->in_row), UP);
+    name(t, 0, tb_diagram_foot(t->d));
+    if (t->in_row)
+        name(t, t->in_row, t->d->in_label ? t->d->in_label : "x");
     name(t, t->rows - 1, t->d->out_label ? t->d->out_label : "x'");
     gain(t, 0, 0);
     gain(t, t->rows - 1, t->d->count);
@@ -276,9 +281,13 @@ static void legend(const text_layout *t, tb_buf *b)
     size_t in = tb_diagram_in_block(t->d);
     char text[80];
     if (t->d->depth) {
-        tb_format(text, sizeof text, "%s%zu block%s",
-                  in < t->d->count ? "up to the last addition: " : "",
-                  t->d->depth, t->d->depth == 1 ? "" : "s");
+        bool after = in < t->d->count;
+        tb_format(text, sizeof text, "%s%s%zu block%s",
+                  t->d->before && after ? "from x "
+                  : t->d->before        ? "from x: "
+                                        : "",
+                  after ? "up to the last addition: " : "", t->d->depth,
+                  t->d->depth == 1 ? "" : "s");
         tb_term_wrap(b, t->term, 2, text);
     }
     tb_term_wrap(b, t->term, 2,

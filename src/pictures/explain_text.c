@@ -327,8 +327,10 @@ tb_status tb_explained_diagram(tb_ctx *ctx, tb_arena *arena,
     const char *name = e->block->name ? e->block->name : "block";
     size_t end = end_of(m, k->part);
     bool last = tb_model_graph(m, end - 1) == k->g;
-    TB_TRY(tb_diagram_of(ctx, arena, k->g, last ? tb_model_graph(m, end) : NULL,
-                         out));
+    bool first = tb_model_role(m, k->part - 1) == TB_PART_STEM;
+    TB_TRY(tb_diagram_of(ctx, arena,
+                         first ? tb_model_graph(m, k->part - 1) : NULL, k->g,
+                         last ? tb_model_graph(m, end) : NULL, out));
     out->title = e->nkinds == 1 ? tb_arena_strdup(arena, name)
                  : e->block->name
                      ? tb_arena_printf(arena, "%s, %s", name, k->blocks)

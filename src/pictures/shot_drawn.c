@@ -12,7 +12,8 @@ tb_status shot_explain(tb_shot *s, const tb_block *b,
         return TB_ERR_MEMORY;
     tb_status status = tb_explained_open(s->ctx, e, b, settings);
     if (status == TB_OK)
-        status = tb_diagram_of(s->ctx, &s->arena, e->kinds[0].g, NULL, *out);
+        status =
+            tb_diagram_of(s->ctx, &s->arena, NULL, e->kinds[0].g, NULL, *out);
     if (status != TB_OK)
         tb_explained_close(e);
     return status;

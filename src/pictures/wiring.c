@@ -13,7 +13,8 @@ typedef struct wirer {
     int *at;                       /* per graph node: wired node, -1 */
     int *top;                      /* per graph node: outermost sublayer, -1 */
     unsigned char *moves, *wanted; /* depends on data; something drawn reads */
-    bool after, open;              /* open: sublayers have their own names */
+    tb_wired_part part;
+    bool open; /* sublayers have their own names */
 } wirer;
 
 /* --- what is drawn -------------------------------------------------------- */
@@ -273,30 +274,44 @@ static tb_status put(wirer *r, tb_wired one, const int *in)
     if (one.n)
         memcpy(kept, in, (size_t)one.n * sizeof *kept);
     one.in = kept;
-    one.after = r->after;
+    one.part = r->part;
     w->nodes[w->n++] = one;
     return TB_OK;
+}
+
+/* What leaves the part before under this name, or came into it. */
+static int known_as(const wirer *r, const char *label)
+{
+    for (int i = r->w->n - 1; i >= 0 && r->part != TB_WIRED_STEM; i--) {
+        const tb_wired *o = &r->w->nodes[i];
+        const char *known =
+            o->kind == TB_WIRED_OUT ? o->name
+            : o->kind == TB_WIRED_IN && o->stream < 0 && o->part != r->part
+                ? o->label
+                : "";
+        if (o->part != r->part && tb_streq(known, label))
+            return i;
+    }
+    return -1;
 }
 
 static tb_status put_input(wirer *r, int node)
 {
     const char *name = r->g->nodes[node].name;
     const char *label = outside_name(r, name);
-    for (int i = 0; r->after && i < r->w->n; i++) {
-        const tb_wired *o = &r->w->nodes[i];
-        const char *known = o->kind == TB_WIRED_OUT                   ? o->name
-                            : o->kind == TB_WIRED_IN && o->stream < 0 ? o->label
-                                                                      : "";
-        if (tb_streq(known, label)) {
-            r->at[node] = i;
-            return TB_OK;
-        }
+    int known = known_as(r, label);
+    if (known >= 0) {
+        r->at[node] = known;
+        return TB_OK;
     }
     r->at[node] = r->w->n;
     tb_wired one = {.kind = TB_WIRED_IN,
                     .label = label,
                     .node = node,
-                    .stream = r->after ? -1 : stream_named(r->w, name),
+                    .stream = r->part == TB_WIRED_STEM ? 0
+                              : r->part == TB_WIRED_AFTER
+                                  ? -1
+                                  : stream_named(r->w, name),
                     .odd = -1};
     return put(r, one, &node);
 }
@@ -322,7 +337,7 @@ static tb_status put_output(wirer *r, const char *name, int node)
     int in = r->at[drawn(r, node)];
     int stream = stream_named(r->w, name);
     const char *plain = outside_name(r, name);
-    const char *label = stream >= 0 && plain
+    const char *label = stream >= 0 && plain && r->part != TB_WIRED_STEM
                             ? tb_arena_printf(r->a, "%s\xE2\x80\xB2", plain)
                             : plain;
     return put(r,
@@ -375,18 +390,32 @@ static tb_status mark_lane(wirer *r, int stream, int from, int out)
     return TB_OK;
 }
 
+/* Does the lane of what leaves begin there? All streams of a stem begin with
+ * the embedding, those of a block where they leave the stem, if there is one.
+ */
+static bool starts(const wirer *r, const tb_wired *n, const tb_wired *out)
+{
+    if (r->part == TB_WIRED_STEM)
+        return n->kind == TB_WIRED_IN;
+    bool enters = n->kind == TB_WIRED_IN && n->part == TB_WIRED_BLOCK &&
+                  r->part == TB_WIRED_BLOCK;
+    bool left = n->kind == TB_WIRED_OUT && n->part + 1 == r->part;
+    return (enters || left) && n->stream == out->stream;
+}
+
 static tb_status mark_lanes(wirer *r, int first_out)
 {
     struct tb_wiring *w = r->w;
-    for (int i = first_out; i < w->n; i++)
+    for (int o = first_out; o < w->n; o++) {
+        /* x first, which is the last to leave a stem */
+        int i = r->part == TB_WIRED_STEM ? w->n - 1 - (o - first_out) : o;
         for (int k = 0; k < first_out && w->nodes[i].stream >= 0; k++) {
-            bool starts = r->after ? w->nodes[k].kind == TB_WIRED_OUT
-                                   : w->nodes[k].kind == TB_WIRED_IN;
-            if (!starts || w->nodes[k].stream != w->nodes[i].stream)
+            if (!starts(r, &w->nodes[k], &w->nodes[i]))
                 continue;
-            w->nodes[k].lane = w->nodes[k].lane || !r->after;
+            w->nodes[k].lane = w->nodes[k].lane || r->part != TB_WIRED_AFTER;
             TB_TRY(mark_lane(r, w->nodes[i].stream, k, i));
         }
+    }
     return TB_OK;
 }
 
@@ -437,21 +466,40 @@ static bool is_alike(wirer *r)
     return true;
 }
 
+static tb_status name_streams(wirer *r, const tb_graph *g)
+{
+    const char **names =
+        tb_arena_alloc(r->a, ((size_t)g->ncarried + 1) * sizeof *names);
+    for (int i = 0; names && i < g->ncarried; i++)
+        names[i] = tb_arena_strdup(r->a, g->outputs[i].name);
+    r->w->streams = names;
+    r->w->nstreams = g->ncarried;
+    return names ? TB_OK : TB_ERR_MEMORY;
+}
+
+static tb_status wire_stem(wirer *r, const tb_graph *g)
+{
+    r->part = TB_WIRED_STEM;
+    TB_TRY(begin(r, g));
+    r->wanted[g->inputs[0]] = 1;
+    for (int i = 0; i < g->noutputs; i++)
+        r->wanted[drawn(r, g->outputs[i].node)] = 1;
+    TB_TRY(put_all(r));
+    int first_out = r->w->n;
+    for (int i = g->noutputs - 1; i >= 0; i--) /* x leaves its row last */
+        TB_TRY(put_output(r, g->outputs[i].name, g->outputs[i].node));
+    r->w->stem = r->w->n;
+    return mark_lanes(r, first_out);
+}
+
 static tb_status wire_block(wirer *r, const tb_graph *g)
 {
     tb_jacobian j;
+    r->part = TB_WIRED_BLOCK;
     TB_TRY(begin(r, g));
     TB_TRY(tb_jacobian_build(r->ctx, r->a, g, TB_JAC_CLOSED, &j));
     bool one = is_alike(r) && tb_jacobian_steps(r->ctx, &j) == 1;
     int n = one ? g->nstreams : g->noutputs;
-    const char **names =
-        tb_arena_alloc(r->a, ((size_t)g->noutputs + 1) * sizeof *names);
-    if (!names)
-        return TB_ERR_MEMORY;
-    for (int i = 0; i < g->ncarried; i++)
-        names[i] = tb_arena_strdup(r->a, g->outputs[i].name);
-    r->w->streams = names;
-    r->w->nstreams = g->ncarried;
     for (int i = 0; i < g->ncarried; i++) /* also one that nobody reads */
         r->wanted[g->inputs[i]] = 1;
     r->open = !one;
@@ -474,7 +522,7 @@ static tb_status wire_tail(wirer *r, const tb_graph *g)
     if (g->nboundaries < 2)
         return TB_OK;
     int last = g->boundaries[g->nboundaries - 1].node;
-    r->after = true;
+    r->part = TB_WIRED_AFTER;
     TB_TRY(begin(r, g));
     if (g->nodes[drawn(r, last)].op == &tb_op_input)
         return TB_OK;
@@ -493,11 +541,15 @@ static tb_status wire_tail(wirer *r, const tb_graph *g)
     return mark_lanes(r, first_out);
 }
 
-tb_status tb_wiring_of(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
-                       const tb_graph *tail, struct tb_wiring *out)
+tb_status tb_wiring_of(tb_ctx *ctx, tb_arena *arena, const tb_graph *stem,
+                       const tb_graph *g, const tb_graph *tail,
+                       struct tb_wiring *out)
 {
     wirer r = {.ctx = ctx, .a = arena, .w = out};
     *out = (struct tb_wiring){0};
+    TB_TRY(name_streams(&r, g));
+    if (stem)
+        TB_TRY(wire_stem(&r, stem));
     TB_TRY(wire_block(&r, g));
     return tail ? wire_tail(&r, tail) : TB_OK;
 }
@@ -557,7 +609,8 @@ static void node_json(const tb_wired *n, tb_json *j)
     tb_json_string(j, "kind", kinds[n->kind]);
     tb_json_string(j, "label", n->label);
     tb_json_bool(j, "lane", n->lane);
-    tb_json_bool(j, "after", n->after);
+    tb_json_bool(j, "before", n->part == TB_WIRED_STEM);
+    tb_json_bool(j, "after", n->part == TB_WIRED_AFTER);
     tb_json_array(j, "inputs");
     for (int i = 0; i < n->n; i++)
         tb_json_int(j, NULL, n->in[i]);

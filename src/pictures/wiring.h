@@ -17,14 +17,20 @@ typedef enum tb_wired_kind {
     TB_WIRED_PLUS
 } tb_wired_kind;
 
+typedef enum tb_wired_part {
+    TB_WIRED_STEM, /* what stem: does, before the first block */
+    TB_WIRED_BLOCK,
+    TB_WIRED_AFTER /* what follows the last block */
+} tb_wired_part;
+
 typedef struct tb_wired {
     tb_wired_kind kind;
     const char *label; /* "LN", "x 0.5", "x'" */
     const char *name;  /* what the text calls the value, or NULL */
     int node;          /* of its graph; a sublayer's last */
-    bool after;        /* belongs to what follows the last block */
-    bool lane;         /* on a way of its stream past all branches */
-    int stream;        /* whose row it may stand in, -1: none */
+    tb_wired_part part;
+    bool lane;  /* on a way of its stream past all branches */
+    int stream; /* whose row it may stand in, -1: none */
     int n;
     const int *in; /* wired nodes, the main one first */
     int odd;       /* of the two of PLUS and TIMES: the one that is taken away
@@ -33,16 +39,23 @@ typedef struct tb_wired {
 
 struct tb_wiring {
     tb_wired *nodes;
-    int n, block; /* of them in the block, those that leave it included */
-    bool step;    /* of the block one step, which stands for all */
+    int n, stem, block; /* of them up to the end of the stem, and of the block,
+                           those that leave it included */
+    bool step;          /* of the block one step, which stands for all */
     int nstreams;
     const char *const *streams;
 };
 
+/** tb_stem_of - a stem's graph that begins with the embedding, in `a`; NULL
+ * where the block has no stem, or g is NULL. */
+tb_status tb_stem_of(tb_arena *a, const tb_graph *g, const tb_graph **out);
+
 /** tb_wiring_of - the block (or one step of it that stands for all, see
- * tb_jacobian_steps) and what follows (NULL: nothing). Lives in `arena`. */
-tb_status tb_wiring_of(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
-                       const tb_graph *tail, struct tb_wiring *out);
+ * tb_jacobian_steps), what comes before (of tb_stem_of) and what follows (NULL:
+ * nothing). Lives in `arena`. */
+tb_status tb_wiring_of(tb_ctx *ctx, tb_arena *arena, const tb_graph *stem,
+                       const tb_graph *g, const tb_graph *tail,
+                       struct tb_wiring *out);
 
 /* --- as laid out ---------------------------------------------------------- */
 
@@ -59,7 +72,7 @@ typedef struct tb_placed {
 typedef struct tb_laid {
     tb_placed *places;
     int n, ranks, rows;
-    int end; /* first rank after the block */
+    int begin, end; /* first rank of the block, and after it */
 } tb_laid;
 
 /** tb_wiring_lay - `single`: one node a rank. No two nodes share a rank and a

@@ -231,7 +231,7 @@ static int run_of(const struct tb_wiring *w, int from)
 {
     bool leaves = w->nodes[from].kind == TB_WIRED_OUT;
     int to = from + 1;
-    while (to < w->n && to != w->block &&
+    while (to < w->n && to != w->stem && to != w->block &&
            (w->nodes[to].kind == TB_WIRED_OUT) == leaves)
         to++;
     return to;
@@ -254,9 +254,11 @@ tb_status tb_wiring_lay(tb_arena *a, const struct tb_wiring *w, bool single,
         y.holder[i] = y.place[i] = -1;
     for (int i = 0, to; i < w->n; i = to) { /* nodes, ends, nodes, ends */
         to = run_of(w, i);
+        if (i == w->stem)
+            out->begin = out->ranks;
         if (i == w->block)
             out->end = out->ranks;
-        if (i == w->block || w->nodes[i].kind == TB_WIRED_OUT)
+        if (i == w->stem || i == w->block || w->nodes[i].kind == TB_WIRED_OUT)
             y.least = out->ranks;
         TB_TRY(add_all(&y, i, to));
     }

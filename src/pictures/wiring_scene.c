@@ -330,10 +330,11 @@ static void node(liner *t, int at)
     const tb_wired *w = p->what;
     if (!w)
         return;
-    tb_style group = {.role = "node",
-                      .id = tb_arena_printf(&t->s->arena, "%s-%d",
-                                            w->after ? "after" : "node",
-                                            (int)(w - t->d->wiring->nodes)),
+    static const char *const parts[] = {"stem", "node", "after"};
+    tb_style group = {.role = w->part == TB_WIRED_STEM ? "stem" : "node",
+                      .id =
+                          tb_arena_printf(&t->s->arena, "%s-%d", parts[w->part],
+                                          (int)(w - t->d->wiring->nodes)),
                       .title = tb_wired_text(&t->s->arena, w)};
     double width = node_width(p);
     tb_box box = {centre(t, p) - width / 2, row_y(t, p->row) - TB_PART_HALF,
@@ -360,23 +361,35 @@ static void node(liner *t, int at)
 static void panel(liner *t, int line, double top, double bottom)
 {
     double x0 = MARGIN - 6, x1 = t->right - MARGIN + 6;
-    if (!t->d->depth || t->line[t->l.end ? t->l.end - 1 : 0] < line)
+    int begin = t->l.begin ? t->l.begin : 1; /* behind what enters */
+    if (!t->d->depth || t->line[t->l.end ? t->l.end - 1 : 0] < line ||
+        (begin < t->l.ranks && t->line[begin] > line))
         return;
     for (int r = 0; r < t->l.ranks; r++) {
         if (t->line[r] != line)
             continue;
-        if (r == 1)
-            x0 = t->left[1] - GAP / 2.0;
+        if (r == begin)
+            x0 = t->left[r] - GAP / 2.0;
         if (r == t->l.end && t->l.end < t->l.ranks)
             x1 = t->left[r] - GAP / 2.0;
     }
     tb_diagram_repeat(t->s, t->d, (tb_box){x0, top, x1 - x0, bottom - top},
-                      line == 0);
+                      begin >= t->l.ranks || t->line[begin] == line);
+}
+
+/* Before the first block, behind the embedding. */
+static void stem_word(liner *t, double top)
+{
+    tb_style word = {.role = "stem", .fill = TB_TONE_MUTED, .size = 12};
+    if (t->l.begin > 1)
+        tb_scene_text(t->s, t->left[1], top + 17, "stem", &word);
 }
 
 static double draw_line(liner *t, int line, double top)
 {
     rows_of_line(t, line);
+    if (line == 0)
+        stem_word(t, top);
     t->floor = top + TOP + t->high;
     panel(t, line, top, t->floor + UNDER);
     for (int lane = 0; lane < 2; lane++) /* streams over the rest */

@@ -109,11 +109,13 @@ static void legend(const texter *t, const tb_terminal *term, tb_buf *b)
 {
     char text[80];
     if (t->d->depth) {
-        tb_format(text, sizeof text, "%s%zu block%s",
-                  t->d->wiring->block < t->d->wiring->n
-                      ? "up to x\xE2\x80\xB2: "
-                      : "",
-                  t->d->depth, t->d->depth == 1 ? "" : "s");
+        bool after = t->d->wiring->block < t->d->wiring->n;
+        tb_format(text, sizeof text, "%s%s%zu block%s",
+                  t->d->wiring->stem && after ? "from x "
+                  : t->d->wiring->stem        ? "from x: "
+                                              : "",
+                  after ? "up to x\xE2\x80\xB2: " : "", t->d->depth,
+                  t->d->depth == 1 ? "" : "s");
         tb_term_wrap(b, term, 2, text);
     }
     tb_term_wrap(b, term, 2,

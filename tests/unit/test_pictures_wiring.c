@@ -59,11 +59,11 @@ static int entering(const tb_graph *g, const int *ends, int n)
     return count;
 }
 
-static int drawn(const struct tb_wiring *w, bool after)
+static int drawn(const struct tb_wiring *w, tb_wired_part part)
 {
     int n = 0;
     for (int i = 0; i < w->n; i++)
-        n += w->nodes[i].after == after && w->nodes[i].kind != TB_WIRED_IN &&
+        n += w->nodes[i].part == part && w->nodes[i].kind != TB_WIRED_IN &&
              w->nodes[i].kind != TB_WIRED_OUT;
     return n;
 }
@@ -100,11 +100,14 @@ static void check_layout(tb_test *T, const struct tb_wiring *w, bool single)
         int in = 0, out = 0;
         for (int i = 0; i < l.n; i++) {
             const tb_wired *n = l.places[i].what;
-            bool end = n && n->stream == s && !n->after &&
-                       (n->kind == TB_WIRED_IN || n->kind == TB_WIRED_OUT);
-            TB_CHECK(T, !end || l.places[i].row == s);
-            in += end && n->kind == TB_WIRED_IN;
-            out += end && n->kind == TB_WIRED_OUT;
+            bool own = n && n->stream == s && n->part == TB_WIRED_BLOCK;
+            bool enters = (own && n->kind == TB_WIRED_IN) ||
+                          (n && n->stream == s && n->part == TB_WIRED_STEM &&
+                           n->kind == TB_WIRED_OUT);
+            bool leaves = own && n->kind == TB_WIRED_OUT;
+            TB_CHECK(T, !(enters || leaves) || l.places[i].row == s);
+            in += enters;
+            out += leaves;
         }
         TB_CHECK(T, in == 1 && out == 1);
     }
@@ -138,6 +141,7 @@ static void check_inside(tb_test *T, const tb_scene *s)
 static void check_svg(tb_test *T, const tb_diagram *d, tb_out *out)
 {
     tb_scene *s;
+    static const char *const parts[] = {"stem", "node", "after"};
     char id[40];
     TB_OKAY(T, tb_diagram_scene(T->ctx, d, &s));
     check_figure(T, s, out);
@@ -145,9 +149,13 @@ static void check_svg(tb_test *T, const tb_diagram *d, tb_out *out)
     TB_CHECK(T, s->w <= 760);
     for (int i = 0; d->wired && i < d->wiring->n; i++) {
         tb_format(id, sizeof id, "id=\"fig-%s-%d\"",
-                  d->wiring->nodes[i].after ? "after" : "node", i);
+                  parts[d->wiring->nodes[i].part], i);
         TB_CHECK(T, count(tb_out_str(out), id) == 1);
     }
+    TB_CHECK(T,
+             (count(tb_out_str(out), ">stem<") == 1) == (d->wiring->stem > 0));
+    TB_CHECK(T, (count(tb_out_str(out), ">embedding<") > 0) ==
+                    (d->wiring->stem > 0));
     tb_scene_destroy(s);
 }
 
@@ -176,6 +184,37 @@ static void check_terminals(tb_test *T, const tb_diagram *d, tb_out *out)
 
 /* --- blocks --------------------------------------------------------------- */
 
+/* The stem of the first blocks is drawn once: what it does, and what leaves. */
+static void check_stem(tb_test *T, const tb_explained *e,
+                       const tb_explained_kind *k, const struct tb_wiring *w)
+{
+    const tb_model *m = e->model;
+    const tb_graph *g = NULL;
+    tb_arena a;
+    int ends[TB_STREAMS_MOST + 600], leaving = 0;
+    tb_arena_init(&a, T->ctx);
+    if (tb_model_role(m, k->part - 1) == TB_PART_STEM)
+        TB_OKAY(T, tb_stem_of(&a, tb_model_graph(m, k->part - 1), &g));
+    for (int i = 0; i < w->stem; i++)
+        leaving += w->nodes[i].kind == TB_WIRED_OUT;
+    for (int i = 0; g && i < g->noutputs; i++)
+        ends[i] = g->outputs[i].node;
+    TB_CHECK(T, leaving == (g ? g->noutputs : 0));
+    TB_CHECK(T, drawn(w, TB_WIRED_STEM) ==
+                    (g ? drawable(g, ends, g->noutputs) : 0));
+    tb_arena_clear(&a);
+}
+
+/* Does the block read what leaves the stem? */
+static bool is_read(const struct tb_wiring *w, int node)
+{
+    for (int i = w->stem; i < w->block; i++)
+        for (int k = 0; k < w->nodes[i].n; k++)
+            if (w->nodes[i].in[k] == node)
+                return true;
+    return false;
+}
+
 static void check_kind(tb_test *T, tb_explained *e, const tb_explained_kind *k,
                        tb_out *out)
 {
@@ -184,18 +223,22 @@ static void check_kind(tb_test *T, tb_explained *e, const tb_explained_kind *k,
     TB_OKAY(T, tb_explained_diagram(T->ctx, &e->arena, e, k, &d));
     const struct tb_wiring *w = d.wiring;
     int leaving = 0;
-    for (int i = 0; i < w->block; i++)
+    for (int i = w->stem; i < w->block; i++)
         leaving += w->nodes[i].kind == TB_WIRED_OUT;
+    check_stem(T, e, k, w);
     bool one = w->step; /* ends where it is cut */
     for (int i = 0; i < (one ? k->g->nstreams : k->g->noutputs); i++)
         ends[n++] = one ? k->g->cuts[1].nodes[i] : k->g->outputs[i].node;
     TB_CHECK(T, leaving == n);
-    if (drawn(w, false) != drawable(k->g, ends, n))
+    if (drawn(w, TB_WIRED_BLOCK) != drawable(k->g, ends, n))
         tb_test_fail(T, __FILE__, __LINE__, "%d nodes of %d are drawn: %s",
-                     drawn(w, false), drawable(k->g, ends, n), d.title);
+                     drawn(w, TB_WIRED_BLOCK), drawable(k->g, ends, n),
+                     d.title);
     int in = 0;
     for (int i = 0; i < w->block; i++)
-        in += w->nodes[i].kind == TB_WIRED_IN;
+        in += i < w->stem ? w->nodes[i].kind == TB_WIRED_OUT &&
+                                (w->nodes[i].stream >= 0 || is_read(w, i))
+                          : w->nodes[i].kind == TB_WIRED_IN;
     TB_CHECK(T, in == entering(k->g, ends, n));
     check_layout(T, w, false);
     check_layout(T, w, true);
@@ -333,6 +376,36 @@ static void text_of(tb_test *T, const char *block, tb_stacks stack, tb_out *out)
     TB_OKAY(T, tb_explain_text(T->ctx, b, &s, TB_EXPLAIN_TEXT, false, 80, true,
                                out));
     tb_block_destroy(T->ctx, b);
+}
+
+/* One lane: what the stem does to it stands below x, in front of the block. */
+TB_TEST(stem_on_the_lane)
+{
+    tb_block *b;
+    tb_explained e;
+    tb_diagram d;
+    tb_out *out;
+    tb_settings s = TB_SETTINGS_UNSET;
+    TB_OKAY(T, tb_out_create(T->ctx, &out));
+    TB_OKAY(T, tb_block_load(T->ctx,
+                             "stem: x = 3*norm(x + tanh(x))\n"
+                             "block: x = x + F(norm(x))",
+                             &b));
+    TB_OKAY(T, tb_explained_open(T->ctx, &e, b, &s));
+    TB_OKAY(T, tb_explained_diagram(T->ctx, &e.arena, &e, e.kinds, &d));
+    TB_CHECK(T, !d.wired && d.before == 3 && d.count == 4);
+    TB_CHECK(T, d.items[0].n == 1 && d.items[3].n == 1);
+    TB_CHECK(T, d.items[1].part.kind == TB_DIAGRAM_NORM);
+    TB_CHECK(T, d.items[2].part.kind == TB_DIAGRAM_SCALE);
+    check_svg(T, &d, out);
+    tb_explained_close(&e);
+    tb_block_destroy(T->ctx, b);
+    text_of(T, "bert", TB_STACKS_ENCODER, out);
+    TB_CHECK(T, strstr(tb_out_str(out), "            x ^\n"
+                                        "           LN #\n"
+                                        "    embedding ^\n"
+                                        "from x: 6 blocks\n"));
+    tb_out_destroy(out);
 }
 
 /* The second sublayer reads what the first was added to: no parallel pair. */
