@@ -6,6 +6,7 @@ for a case is that of the run that built it: it does not count."""
 
 import os
 import re
+import signal
 import sys
 import time
 
@@ -15,6 +16,8 @@ try:
 except ImportError as e:
     print("missing %s" % e, flush=True)
     sys.exit(0)
+
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends without a word
 
 FOREACH = os.environ.get("PEERS_FOREACH") == "1"
 SAMPLE = 30e-3  # seconds, at least

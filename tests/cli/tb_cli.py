@@ -6,11 +6,13 @@ import json
 import math
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 
 # $TOLLBOOTH, or the first argument of a test file that is run alone.
@@ -268,6 +270,22 @@ def main(name_filter=""):
         sys.stdout.flush()
     print("%d passed, %d failed, %d skipped" % (passed, failed, skipped))
     return 1 if failed else 0
+
+
+def interrupted(t, script, *words):
+    """Ctrl-C while a script of bench/ waits for the program: 130, in one line."""
+    t.write("slow", "#!/bin/sh\n[ $1 = --version ] || { touch started; exec sleep 60; }\n")
+    os.chmod(t.path("slow"), 0o755)
+    p = subprocess.Popen(
+        [sys.executable, os.path.join(ROOT, *script.split("/")), "--tollbooth",
+         t.path("slow"), *words], cwd=t.dir, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    while p.poll() is None and not os.path.exists(t.path("started")):
+        time.sleep(0.05)
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate()
+    t.eq((p.returncode, out, err), (130, "", script + ": interrupted\n"))
 
 
 def alone(name):

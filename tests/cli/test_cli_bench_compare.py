@@ -55,7 +55,8 @@ def bench_compare_real(t):
 @test
 def bench_compare_bad_files(t):
     good = saved(t, "good.json", [{"case": "x", "seconds": 1}])
-    compare(t, good, rc=2)
+    t.has(compare(t, good, rc=2).stderr, "got 1 file, wanted OLD.json NEW.json")
+    t.has(compare(t, good, good, "--fo", rc=2).stderr, "arguments: --fo; --help")
     for name, text, said in (
             ("cut.json", '{"machine": {', "not JSON"),
             ("list.json", "[]", "wanted what `tollbooth bench --json` prints"),
@@ -64,6 +65,11 @@ def bench_compare_bad_files(t):
              "wanted a number above 0"),
             ("text.json", '{"machine": {}, "cases": [{"case": "x", "seconds": "1"}]}',
              "got '1'"),
+            ("nan.json", '{"machine": {}, "cases": [{"case": "x", "seconds": NaN}]}',
+             "got nan"),
+            ("noise.json", '{"machine": {}, "cases": [{"case": "x", "seconds": 1, '
+             '"noise": NaN}]}', "noise: got nan, wanted a number of 0 or more"),
+            ("deep.json", "[" * 100000, "not JSON"),
             ("other.json", '{"machine": {}, "cases": [{"case": "y", "seconds": 1}]}',
              "no case is in both")):
         t.write(name, text)
@@ -72,6 +78,22 @@ def bench_compare_bad_files(t):
         t.eq(p.stdout, "", name)
     t.has(compare(t, good, "missing.json", rc=3).stderr,
           "missing.json: No such file")
+
+
+@test
+def bench_compare_unwritten(t):
+    """A full disk and a reader that went away are said in one line."""
+    good = saved(t, "good.json", [{"case": "x", "seconds": 1}])
+    command = [sys.executable, os.path.join(ROOT, "bench", "compare"), good, good]
+    r, w = os.pipe()
+    os.close(r)
+    with open("/dev/full", "w") as full, os.fdopen(w, "w") as gone:
+        for out, why in ((full, "No space left"), (gone, "Broken pipe")):
+            p = subprocess.run(command, cwd=t.dir, stdout=out, text=True,
+                               stderr=subprocess.PIPE)
+            t.eq(p.returncode, 5, p.stderr)
+            t.has(p.stderr, "bench/compare: standard output: " + why)
+            t.eq(p.stderr.count("\n"), 1, p.stderr)
 
 
 alone(__name__)

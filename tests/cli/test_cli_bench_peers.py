@@ -10,7 +10,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from tb_cli import PROGRAM, ROOT, Skip, alone, test  # noqa: E402
+from tb_cli import PROGRAM, ROOT, Skip, alone, interrupted, test  # noqa: E402
 
 CASES = ["norm:4x8:fwd@1", "norm:4x8:bwd@1", "addnorm:4x8:fwd@1",
          "attn:1x4x2x4:fwd@1", "attn:1x4x2x4:bwd@1", "step:L1d8T4B2V5:f32@1",
@@ -57,12 +57,30 @@ def peers_missing(t):
     p = peers(t, "--tollbooth", PROGRAM, "norm:4x8:fwd@1", "--without", "PyTorch",
               "--without", "oneDNN", "--without", "llm.c")
     t.eq((p.stderr, p.stdout.count("tollbooth:")), ("", 1))
-    t.has(peers(t, "--tollbooth", "no-such-program", rc=2).stderr,
-          "no-such-program: no such program")
     p = peers(t, "--tollbooth", PROGRAM, "--python", t.path("none"),
               "nrom:4x8:fwd@1", env={"CC": "no-such-compiler"})
     t.has(p.stderr, "did you mean norm:4x8:fwd?")
     t.has(p.stdout, "| `nrom:4x8:fwd@1` | - |")
+
+
+@test
+def peers_refuses(t):
+    """In one line, before anything is measured."""
+    for words, said in ((["--tollbooth", "none"], "none: no such program"),
+                        (["--rounds", "0"], "got 0, wanted a whole number from 1"),
+                        (["norm:4x8:fwd@x"], "norm:4x8:fwd@x: threads: got x"),
+                        (["norm:4x8:fwd@0"], "threads: got 0"),
+                        (["--without", "jax"], "got jax, wanted a word of: PyTorch"),
+                        (["--blas", t.dir], "--blas: no libblas.so.3 in " + t.dir),
+                        (["--fo"], "unrecognized arguments: --fo")):
+        p = peers(t, *words, rc=2)
+        t.has(p.stderr, "bench/peers/run: ", said)
+        t.eq((p.stdout, p.stderr.count("\n")), ("", 1), p.stderr)
+
+
+@test
+def peers_interrupted(t):
+    interrupted(t, "bench/peers/run", "norm:4x8:fwd", "--without", "o", "--without", "l")
 
 
 alone(__name__)

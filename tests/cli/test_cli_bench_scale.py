@@ -8,7 +8,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from tb_cli import PROGRAM, ROOT, alone, test  # noqa: E402
+from tb_cli import PROGRAM, ROOT, alone, interrupted, test  # noqa: E402
 
 
 def scale(t, *words, rc=0):
@@ -29,8 +29,26 @@ def bench_scale(t):
     # weights grow with the square, activations with the width, the rest not
     t.ok(0.5 < float(rows[3][6]) < 2, rows)
     t.has(p.stdout, "**Width**: 2 blocks")
-    t.has(scale(t, "wdith", rc=2).stderr, "got wdith, wanted some of: depth width")
     t.has(scale(t, "--help").stdout, "a straight")
+
+
+@test
+def bench_scale_refuses(t):
+    """In one line, before anything is measured."""
+    for words, said in ((["wdith"], "got wdith, wanted some of: depth width"),
+                        (["--rounds", "0"], "got 0, wanted a whole number from 1"),
+                        (["--most", "5", "depth"], "wanted at least 6, the least depth"),
+                        (["--tollbooth", "none"], "none: No such file or directory"),
+                        (["--fo"], "unrecognized arguments: --fo")):
+        p = scale(t, *words, rc=2)
+        t.has(p.stderr, "bench/scale: ", said)
+        t.eq((p.stdout, p.stderr.count("\n")), ("", 1), p.stderr)
+    t.has(scale(t, "--tollbooth", "/bin/false", rc=5).stderr, "/bin/false: exit code 1")
+
+
+@test
+def bench_scale_interrupted(t):
+    interrupted(t, "bench/scale")
 
 
 alone(__name__)
