@@ -109,7 +109,8 @@ static int run(const command *c, int argc, char **argv)
     }
     tb_ctx_on_log(running, print_log, NULL);
     catch_signals();
-    int code = c->run(running, argc, argv);
+    tb_status s = tb_ctx_environment(running);
+    int code = s == TB_OK ? c->run(running, argc, argv) : die(running, s);
     tb_ctx_destroy(running);
     return code;
 }

@@ -53,6 +53,15 @@ size_t tb_dtype_size(tb_dtype t)
 
 /* --- life --------------------------------------------------------------- */
 
+/* What TB_ISA may say, as kernels/dispatch.c has it. */
+static const char *const isas[] = {
+#if defined(__aarch64__)
+    "ref", "neon"
+#else
+    "ref", "avx2", "avx512"
+#endif
+};
+
 /* Digits of a small positive number; anything else counts as "not set". */
 static int parse_threads(const char *s)
 {
@@ -81,6 +90,26 @@ tb_status tb_ctx_create(tb_ctx **out)
     if (isa)
         tb_format(ctx->isa, sizeof ctx->isa, "%s", isa);
     return TB_OK;
+}
+
+tb_status tb_ctx_environment(tb_ctx *ctx)
+{
+    const char *threads = tb_platform_getenv("TB_THREADS");
+    bool known = !*ctx->isa;
+    char list[64] = "";
+    if (threads && *threads && parse_threads(threads) == 0)
+        return TB_FAIL(ctx, TB_ERR_USAGE,
+                       "TB_THREADS: got %s, wanted a whole number from 1 to "
+                       "99999",
+                       threads);
+    for (size_t i = 0; i < TB_LEN(isas); i++) {
+        known = known || tb_streq(ctx->isa, isas[i]);
+        tb_format(list + strlen(list), sizeof list - strlen(list), "%s%s",
+                  i ? ", " : "", isas[i]);
+    }
+    return known ? TB_OK
+                 : TB_FAIL(ctx, TB_ERR_USAGE,
+                           "TB_ISA: got %s, wanted one of %s", ctx->isa, list);
 }
 
 void tb_ctx_destroy(tb_ctx *ctx)

@@ -81,6 +81,26 @@ def every_command_is_tried(t):
     t.eq(sorted(tb_cli.commands()), sorted(WORKS), "no row in WORKS")
 
 
+@test
+def environment_is_read(t):
+    """A limit that is not understood is not left out in silence."""
+    for env, said in (({"TB_ISA": "sse"}, "TB_ISA: got sse, wanted one of ref"),
+                      ({"TB_THREADS": "two"}, "TB_THREADS: got two, wanted a whole"),
+                      ({"TB_THREADS": "0"}, "TB_THREADS: got 0, wanted")):
+        r = t.run("blocks", env=env, rc=2)
+        t.eq(r.out, "")
+        t.has(r.err, "tollbooth: " + said)
+    t.run("blocks", env={"TB_ISA": "", "TB_THREADS": ""}, rc=0)
+
+
+@test
+def every_command_without_vectors(t):
+    """As on a processor that has none, and with more threads than cores."""
+    playground(t)
+    for command in WORKS:
+        t.run(command, *WORKS[command], env={"TB_ISA": "ref", "TB_THREADS": "5"}, rc=0)
+
+
 def help_of(command):
     def run(t):
         r = t.run(command, "--help", rc=0)

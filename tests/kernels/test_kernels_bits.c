@@ -4,6 +4,10 @@
 #include "tb_test.h"
 #include "kernel_calls.h"
 
+#include <stdlib.h>
+
+#include <stdlib.h>
+
 enum { D_MAX = 131, ROWS_MAX = 6, N_MAX = D_MAX * ROWS_MAX };
 
 /* Guarded memory for the largest case; smaller ones use its end. */
@@ -231,4 +235,29 @@ TB_TEST(the_limit_caps_the_table)
     TB_CHECK(T, tb_kern_isa(k->isa, TB_F32) == k);
     TB_CHECK(T, tb_kern_isa("none such", TB_F32) == NULL);
     TB_STR(T, tb_kern_isas[0], "ref");
+}
+
+/* Every name of a table is one that TB_ISA may hold, and no other is. */
+TB_TEST(the_limit_is_a_name_of_the_table)
+{
+    const char *limit = getenv("TB_ISA");
+    char *before = limit ? strdup(limit) : NULL;
+    for (size_t i = 0;; i++) {
+        const char *isa = tb_kern_isas[i];
+        tb_ctx *ctx = NULL;
+        setenv("TB_ISA", isa ? isa : "scalar", 1);
+        TB_OKAY(T, tb_ctx_create(&ctx));
+        TB_CHECK(T, tb_ctx_environment(ctx) == (isa ? TB_OK : TB_ERR_USAGE));
+        if (!isa)
+            TB_CHECK(T,
+                     strstr(tb_error(ctx), "TB_ISA: got scalar, wanted one"));
+        tb_ctx_destroy(ctx);
+        if (!isa)
+            break;
+    }
+    if (before)
+        setenv("TB_ISA", before, 1);
+    else
+        unsetenv("TB_ISA");
+    free(before);
 }

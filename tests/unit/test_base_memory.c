@@ -75,6 +75,8 @@ TB_TEST(environment)
     TB_OKAY(T, tb_ctx_create(&ctx));
     TB_CHECK(T, tb_ctx_isa_limit(ctx) == NULL);
     TB_CHECK(T, tb_ctx_thread_limit(ctx) == 0);
+    TB_CHECK(T, tb_ctx_environment(ctx) == TB_ERR_USAGE);
+    TB_CHECK(T, strstr(tb_error(ctx), "TB_THREADS: got many, wanted") != NULL);
     tb_ctx_destroy(ctx);
     tb_ctx_destroy(NULL);
     unsetenv("TB_THREADS");
