@@ -16,7 +16,9 @@ int tb_threads_count(const tb_ctx *ctx)
 {
     int limit = tb_ctx_thread_limit(ctx);
     int n = limit > 0 ? limit : omp_get_max_threads();
-    return n < TB_CHUNKS_MAX ? n : TB_CHUNKS_MAX;
+    int most = omp_get_thread_limit(); /* OMP_THREAD_LIMIT, else huge */
+    most = most < TB_CHUNKS_MAX ? most : TB_CHUNKS_MAX;
+    return n < most ? n : most;
 }
 
 bool tb_threads_inside(void)

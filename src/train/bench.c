@@ -39,22 +39,38 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static tb_status go_on(tb_ctx *ctx)
+{
+    return tb_ctx_interrupted(ctx)
+               ? TB_FAIL(ctx, TB_INTERRUPTED, "bench interrupted")
+               : TB_OK;
+}
+
 static tb_status sample(timed *j, size_t runs, double *seconds)
 {
-    tb_ctx *ctx = j->job.ctx;
+    TB_TRY(go_on(j->job.ctx)); /* one run may take a minute */
     double start = now();
     for (size_t i = 0; i < runs; i++)
         TB_TRY(j->job.run(&j->job));
     *seconds = (now() - start) / (double)runs;
-    if (tb_ctx_interrupted(ctx))
-        return TB_FAIL(ctx, TB_INTERRUPTED, "bench interrupted");
-    return TB_OK;
+    return go_on(j->job.ctx);
 }
 
 static const char *name_of(const bench *b, size_t i)
 {
     return i < TB_BENCH_PROBES ? "machine"
                                : b->spec->names[i - TB_BENCH_PROBES];
+}
+
+/* Which of many cases it was. */
+static tb_status blame(const bench *b, size_t i, tb_status s)
+{
+    char why[512];
+    if (s == TB_OK || s == TB_INTERRUPTED)
+        return s;
+    tb_format(why, sizeof why, "%s", tb_error(b->ctx));
+    return TB_FAIL(b->ctx, s, "bench: %s: %s", name_of(b, i),
+                   *why ? why : tb_status_text(s));
 }
 
 static void tell(const bench *b, size_t done, size_t total, size_t job)
@@ -103,10 +119,10 @@ static tb_status open_all(bench *b)
         return TB_ERR_MEMORY;
     for (size_t i = 0; i < b->n; i++) {
         tell(b, 0, 1, i);
-        TB_TRY(open_job(b, i));
+        TB_TRY(blame(b, i, open_job(b, i)));
     }
     b->rounds = rounds_of(b);
-    b->samples = tb_alloc(b->ctx, b->n * b->rounds, sizeof *b->samples);
+    b->samples = tb_alloc(b->ctx, b->rounds, b->n * sizeof *b->samples);
     if (!b->samples)
         return TB_ERR_MEMORY;
     for (size_t i = 0; i < b->n; i++)
@@ -123,7 +139,7 @@ static tb_status run_rounds(bench *b)
         for (size_t i = 0; i < b->n; i++) {
             timed *j = &b->jobs[i];
             tell(b, r * b->n + i, b->rounds * b->n, i);
-            TB_TRY(sample(j, j->runs, &j->t[r]));
+            TB_TRY(blame(b, i, sample(j, j->runs, &j->t[r])));
         }
     return TB_OK;
 }

@@ -83,7 +83,7 @@ static tb_status op_open(tb_bench_job *j, const tb_op *op, tb_opcall *c)
     c->k = tb_kern_get(j->ctx, TB_F32);
     c->rng = tb_rng_make(1, op->name);
     if (!op->shape(c->in_shape, c->nin, c->attr, &c->out_shape, &why))
-        return TB_FAIL(j->ctx, TB_ERR_SHAPE, "bench: %s: %s", op->name, why);
+        return TB_FAIL(j->ctx, TB_ERR_SHAPE, "%s: %s", op->name, why);
     size_t n = tb_shape_count(c->out_shape, c->batch, c->time);
     c->out = tb_bench_memory(j, n, sizeof(float));
     c->gout = c->out ? tb_bench_normals(j, n) : NULL;
@@ -329,7 +329,8 @@ static tb_status run_product(tb_bench_job *j)
     const product *p = j->state;
     if (!p->by(j->ctx, &p->g))
         return TB_FAIL(j->ctx, TB_ERR_INPUT,
-                       "bench: product: got no such library, wanted one");
+                       "the library or the instructions for it are not "
+                       "on this machine");
     return TB_OK;
 }
 

@@ -8,7 +8,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from tb_cli import alone, test  # noqa: E402
+from tb_cli import Skip, alone, test  # noqa: E402
 
 TINY = ["norm:5x7:fwd", "norm:5x7:bwd", "norm:5x7:tan", "rmsnorm:5x7:fwd",
         "rmsnorm:5x7:bwd", "rmsnorm:5x7:tan", "addnorm:5x7:fwd",
@@ -95,6 +95,20 @@ def bench_attention_counts(t):
 
 
 @test
+def bench_limits(t):
+    """What caps kernels and threads is what it says it ran with."""
+    def machine(**env):
+        r = t.run("bench", "norm:4x8:fwd", "--rounds", "1", "--json", env=env, rc=0)
+        return r.json()["machine"]
+    m = machine(OMP_NUM_THREADS="4", TB_THREADS="", TB_ISA="ref")
+    t.eq(m["isa"], "ref")
+    if m["threads"] != 4:
+        raise Skip("threads are not OpenMP's")
+    t.eq(machine(TB_THREADS="3")["threads"], 3)
+    t.eq(machine(TB_THREADS="3", OMP_THREAD_LIMIT="1")["threads"], 1)
+
+
+@test
 def bench_table(t):
     r = t.run("bench", "norm:5x7:fwd", "gemm:3x5x7:f32", "--rounds", "1",
               env={"COLUMNS": "120"}, rc=0)
@@ -126,6 +140,16 @@ def bench_names(t):
         r = t.run("bench", "norm:4x8:fwd", name, rc=2)
         t.has(r.err, "bench: ", said)
         t.eq(r.out, "", name)
+
+
+@test
+def bench_says_which(t):
+    """A case that cannot run here is named."""
+    r = t.run("bench", "norm:4x8:fwd", "jacobian:d1024T1024:f32", rc=2)
+    t.has(r.err, "bench: jacobian:d1024T1024:f32: jacobian: 1048576 outputs")
+    r = t.run("bench", "gemm:3x5x7:bf16-own", "norm:4x8:fwd", env={"TB_ISA": "ref"}, rc=3)
+    t.has(r.err, "bench: gemm:3x5x7:bf16-own: the library or the instructions")
+    t.eq(r.out, "")
 
 
 alone(__name__)
