@@ -21,18 +21,27 @@ static tb_status keep_one(tb_shot *s, shot_cards *p)
     return TB_OK;
 }
 
+/* The deck has all its cards, and each is drawn. */
+static void check(tb_shot *s, size_t deck, const shot_cards *p)
+{
+    static const char *const role = "card";
+    size_t all = 0, drawn;
+    for (size_t i = 0; i < tb_card_count(); i++)
+        all += tb_streq(tb_card_at(i)->deck, tb_deck_names[deck]);
+    shot_drawn(s, &shot_cards_face, p, &role, 1, &drawn);
+    shot_check_that(s, drawn == all && (deck || all == RECALL),
+                    "drawn: all %zu cards", all);
+}
+
 static tb_status build(tb_shot *s)
 {
-    size_t deck = shot_choice(s, "deck"), all = 0;
+    size_t deck = shot_choice(s, "deck");
     shot_cards *p = shot_alloc(s, 1, sizeof *p);
     if (!p)
         return TB_ERR_MEMORY;
     *p = (shot_cards){.reveal = shot_on(s, "reveal")};
     TB_TRY(shot_cards_read(s, tb_deck_names[deck], p));
-    for (size_t i = 0; i < tb_card_count(); i++)
-        all += tb_streq(tb_card_at(i)->deck, tb_deck_names[deck]);
-    shot_check_that(s, p->n == all && (deck || all == RECALL), "%zu cards",
-                    p->n);
+    check(s, deck, p);
     shot_title(s, "Recall",
                shot_text(s,
                          "%zu questions; the engine computes what their "

@@ -177,7 +177,6 @@ static void pass_booth(stack_run *r, const void *z)
             b->m[i * d + k] = (b->m[i * d + k] - mean[k] -
                                (element(r, z, i) - mu) * along[k]) /
                               s;
-    b->first /= s;
 }
 
 static void multiply(tb_shot *s, const tb_run *run, int norm, const void *z,
@@ -185,8 +184,10 @@ static void multiply(tb_shot *s, const tb_run *run, int norm, const void *z,
 {
     double mean = 0, scale, share;
     for (size_t t = 0; t < r->spec.tokens; t++)
-        if (tb_plan_scale(s->ctx, run, norm, t, &scale, &share))
+        if (tb_plan_scale(s->ctx, run, norm, t, &scale, &share)) {
             mean += 1 / (scale * (double)r->spec.tokens);
+            r->booths.first /= t ? 1 : scale;
+        }
     r->booths.mean *= mean;
     pass_booth(r, z);
 }

@@ -31,7 +31,7 @@ typedef struct stack_spec {
  * from the input to the top, and the scalars beside that matrix. */
 typedef struct stack_matrix {
     double *m; /* [width * width], and room for two rows; NULL: not asked for */
-    double first;    /* product of 1/s of that token */
+    double first;    /* product of 1/s of that token, as the norms say */
     double mean;     /* of the means over all tokens, s as the engine has it */
     double rms, max; /* gains of the matrix */
 } stack_matrix;

@@ -15,6 +15,7 @@ typedef enum damage {
     JACOBIAN, /* one entry of a Jacobian likewise */
     LARGE,    /* the last entry of a Jacobian, by more */
     GRADIENT, /* of eval */
+    WIDER,    /* eval: a weight's width, more at each call */
     STATUS,   /* eval refuses for another reason */
     SILENT,   /* eval refuses without a word */
     ZEROS,    /* every value of eval 0 */
@@ -40,6 +41,8 @@ typedef enum damage {
     NO_EDGE,
     NO_TICK_BOX,
     NO_FOCUS,
+    NO_TICK,
+    NO_CARD,
     SAME, /* of two blocks: whether they are one */
     SHOWN /* what a number reads as */
 } damage;
@@ -103,6 +106,9 @@ tb_status __wrap_tb_eval_run(tb_ctx *ctx, const tb_eval *e,
         add_to(&r->jacobian, elements(&r->jacobian) - 1, 100 * a_little());
     for (size_t i = 0; i < r->ngrads && now == GRADIENT; i++)
         add_to(&r->grads[i], elements(&r->grads[i]) - 1, a_little());
+    calls += now == WIDER;
+    for (size_t i = 0; i < r->ngrads && now == WIDER; i++)
+        r->grads[i].dims[0] += (size_t)calls;
     if (now == ZEROS)
         clear(&r->y);
     for (size_t i = 0; i < r->ngrads && now == STILL; i++)
@@ -222,7 +228,8 @@ static bool left_out(const tb_style *st)
     } parts[] = {
         {NO_BOX, "box"},       {NO_BAR, "bar"},           {NO_SKIP, "skip"},
         {NO_DIAGONAL, "diag"}, {NO_WAY_BACK, "grad-br"},  {NO_FLOOR, "floor"},
-        {NO_EDGE, "edge"},     {NO_TICK_BOX, "tick-box"}, {NO_FOCUS, "focus"}};
+        {NO_EDGE, "edge"},     {NO_TICK_BOX, "tick-box"}, {NO_FOCUS, "focus"},
+        {NO_TICK, "tick"},     {NO_CARD, "card"}};
     for (size_t i = 0; i < TB_LEN(parts); i++)
         if (now == parts[i].what && st && st->role &&
             tb_streq(st->role, parts[i].role))
@@ -248,6 +255,21 @@ void __wrap_tb_scene_arrow(tb_scene *s, const double *xy, size_t n,
         __real_tb_scene_arrow(s, xy, n, st);
 }
 
+void __real_tb_scene_path(tb_scene *s, const double *xy, size_t n, bool closed,
+                          const tb_style *st);
+void __wrap_tb_scene_path(tb_scene *s, const double *xy, size_t n, bool closed,
+                          const tb_style *st)
+{
+    if (!left_out(st))
+        __real_tb_scene_path(s, xy, n, closed, st);
+}
+
+void __real_tb_scene_group(tb_scene *s, const tb_style *st);
+void __wrap_tb_scene_group(tb_scene *s, const tb_style *st)
+{
+    __real_tb_scene_group(s, left_out(st) ? &(tb_style){0} : st);
+}
+
 /* --- what each breaks ----------------------------------------------------- */
 
 static const struct {
@@ -270,6 +292,7 @@ static const struct {
     {"S3", NULL, GRADIENT, "both roads add up"},
     {"S3", NULL, GRADIENT, "is that at y"},
     {"S3", NULL, VALUE, "what nudging"},
+    {"S3", "F=attention", VALUE, "differences are closest"},
     {"S3", NULL, NO_DIAGONAL, "outlined"},
     {"S3", NULL, NO_WAY_BACK, "through the box"},
     {"S4", NULL, VALUE, "panel 3"},
@@ -284,6 +307,7 @@ static const struct {
     {"S5", "N=4,d=8,T=4", GRAPH, "one on every floor"},
     {"S5", "N=4,d=8,T=4", SCALE, "mean 1/s"},
     {"S5", "N=4,d=8,T=4", PRODUCT, "RMS tolls"},
+    {"S5", "N=4,d=8,T=4", SCALE, "the product of its 1/s"},
     {"S5", "N=4,d=8,T=4", LANE, "largest 1/s"},
     {"S5", "N=4,d=8,T=4,branch=linear", FLAT, "mean 1/s"},
     {"S5", "N=1,d=256,T=64,branch=linear", FLAT, "sqrt(1 + v^2)"},
@@ -336,9 +360,12 @@ static const struct {
     {"F6", NULL, SAME, "the same graph"},
     {"F6", NULL, GRAPH, "the graph's norms"},
     {"F-MAP", NULL, NO_EDGE, "to an earlier section"},
+    {"F-MAP", NULL, NO_EDGE, "leans on all"},
+    {"F-MAP", "done=[1]", NO_TICK, "a tick on each"},
     {"CHECK", NULL, VALUE, "what the answers say"},
     {"CHECK", NULL, NO_TICK_BOX, "boxes"},
     {"RECALL", NULL, JACOBIAN, "what the answers say"},
+    {"RECALL", NULL, NO_CARD, "all 6 cards"},
     {"RETELL", NULL, JACOBIAN, "leaves I"},
     {"RETELL", NULL, GRAPH, "norms on the road"},
     {"N1", NULL, VALUE, "sums to 1"},
@@ -348,6 +375,7 @@ static const struct {
     {"N1", "turn=1", ZEROS, "have other weights"},
     {"N2", NULL, VALUE, "sums to 1"},
     {"N2", NULL, VALUE, "change no bit"},
+    {"N2", NULL, WIDER, "as many weights"},
     {"N3", NULL, VALUE, "on the distance alone"},
     {"N3", NULL, VALUE, "keeps the length"},
     {"N4", NULL, VALUE, "sums to 1"},
