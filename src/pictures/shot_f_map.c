@@ -250,8 +250,7 @@ static void check(tb_shot *s, const map *m)
     shot_check_that(s, drawn[1] == done, "a tick on each finished section: %zu",
                     drawn[1]);
     shot_check_that(s, ground(s, m) == NODES - 1,
-                    "by the arrows, placement leans on all %d sections before "
-                    "it",
+                    "placement leans on all %d sections before it, as drawn",
                     NODES - 1);
 }
 
