@@ -144,9 +144,10 @@ static tb_status read_row(pool *p, tb_config *c, tb_flow_row *r)
         ROW(local_lane), ROW(local_branch), ROW(local_cos), ROW(toll),
         ROW(toll_max),   ROW(toll_product), ROW(std_x),     ROW(branch_ratio),
         ROW(total_min),  ROW(total_max),    ROW(norm_x),    ROW(median_x),
-        ROW(std_first),  ROW(angle)};
-    static const field whole[] = {ROW(k), ROW(layer), ROW(top_token),
-                                  ROW(top_channel), ROW(nonfinite)};
+        ROW(std_first),  ROW(angle),        ROW(top_g)};
+    static const field whole[] = {
+        ROW(k),           ROW(layer),         ROW(top_token), ROW(top_channel),
+        ROW(top_g_token), ROW(top_g_channel), ROW(nonfinite)};
     static const field text[] = {ROW(role), ROW(name)};
     tb_config *top, *one;
     int64_t norms;
@@ -170,12 +171,15 @@ static tb_status read_norm(pool *p, tb_config *c, tb_flow_norm *n)
     static const field scales[] = {NORM(s_min), NORM(s_median), NORM(s_max),
                                    NORM(eps_share)};
     static const field whole[] = {NORM(k), NORM(layer)};
+    static const field token[] = {NORM(eps_token)};
     static const field text[] = {NORM(role), NORM(name), NORM(kind)};
     TRY(numbers(c, real, COUNT(real), n));
     TRY(sizes(c, whole, COUNT(whole), n));
     TRY(texts(p, c, text, COUNT(text), n));
     TRY(tb_config_bool(c, "lane", &n->lane));
     n->has_s = tb_config_what(c, "s_min") != TB_CONFIG_ABSENT;
+    if (n->has_s)
+        TRY(sizes(c, token, COUNT(token), n));
     return n->has_s ? numbers(c, scales, COUNT(scales), n) : TB_OK;
 }
 

@@ -83,6 +83,8 @@ typedef struct tb_flow_row {
     double median_x;  /* and the one in the middle */
     size_t top_token; /* where the largest is, from 1 */
     size_t top_channel;
+    double top_g; /* the largest magnitude in its true gradient, as it is, */
+    size_t top_g_token, top_g_channel; /* and where */
     double std_first;   /* std_x of the first token of each row alone */
     double angle;       /* between x_(k-1) and x_k, mean over tokens, over pi */
     size_t nonfinite;   /* numbers in x_k and in its gradient, */
@@ -110,7 +112,8 @@ typedef struct tb_flow_norm {
     double toll, toll_max;         /* RMS gain and largest singular value */
     bool has_s;                    /* rows have a scale: */
     double s_min, s_median, s_max; /* s, what the row is divided by */
-    double eps_share;              /* the largest share of eps in s squared */
+    double eps_share;              /* the largest share of eps in s squared, */
+    size_t eps_token;              /* of which token, from 1 */
 } tb_flow_norm;
 
 typedef struct tb_flow_weight {

@@ -31,6 +31,10 @@ void tb_walk_gains(tb_walk *w, const void *total, tb_flow_row *row)
     tb_flow_tokens(w->ctx, w->k, w->nx / d, d, w->nstreams, total, &low, &high);
     row->total_min = ratio(low, one);
     row->total_max = ratio(high, one);
+    size_t at;
+    row->top_g = tb_flow_largest(w->ctx, w->k, w->n, total, &at);
+    row->top_g_token = at % w->nx / d + 1;
+    row->top_g_channel = at % d + 1;
     w->arrived = l.whole;
     row->nonfinite += l.nonfinite;
     w->nonfinite += l.nonfinite;

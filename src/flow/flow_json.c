@@ -61,6 +61,9 @@ static void row_json(const tb_flow_row *r, tb_json *j)
     tb_json_number(j, "median_x", r->median_x);
     tb_json_int(j, "top_token", (int64_t)r->top_token);
     tb_json_int(j, "top_channel", (int64_t)r->top_channel);
+    tb_json_number(j, "top_g", r->top_g);
+    tb_json_int(j, "top_g_token", (int64_t)r->top_g_token);
+    tb_json_int(j, "top_g_channel", (int64_t)r->top_g_channel);
     tb_json_number(j, "std_first", r->std_first);
     tb_json_number(j, "angle", r->angle);
     tb_json_int(j, "nonfinite", (int64_t)r->nonfinite);
@@ -89,6 +92,7 @@ static void norms_json(const tb_flow *f, tb_json *j)
             tb_json_number(j, "s_median", n->s_median);
             tb_json_number(j, "s_max", n->s_max);
             tb_json_number(j, "eps_share", n->eps_share);
+            tb_json_int(j, "eps_token", (int64_t)n->eps_token);
         }
         tb_json_end(j);
     }

@@ -20,6 +20,8 @@ typedef struct found {
     tally whole, part, rest;
     double sum, dot;
     size_t nonfinite;
+    double largest; /* of whole, and where */
+    size_t at;
 } found;
 
 typedef struct sweep {
@@ -31,6 +33,7 @@ typedef struct sweep {
     size_t nterms;
     bool sum;       /* of whole's elements, */
     bool deviation; /* or of their squares about `mean` */
+    bool largest;   /* only the largest of them */
     double mean;
     found out[TB_CHUNKS_MAX];
 } sweep;
@@ -75,6 +78,19 @@ static double squares(const sweep *w, const void *x, size_t n)
     return sum;
 }
 
+static void find_largest(const sweep *w, size_t at, size_t n, found *f)
+{
+    const void *x = peek(w, w->whole, at);
+    for (size_t i = 0; i < n; i++) {
+        double v = w->k->dtype == TB_F64 ? ((const double *)x)[i]
+                                         : (double)((const float *)x)[i];
+        if (tb_fabs(v) > f->largest && tb_isfinite(v)) {
+            f->largest = tb_fabs(v);
+            f->at = at + i;
+        }
+    }
+}
+
 /* Elements [at, at + n), n <= BLOCK. */
 static void look(const sweep *w, size_t at, size_t n, found *f)
 {
@@ -82,6 +98,10 @@ static void look(const sweep *w, size_t at, size_t n, found *f)
     block y;
     if (w->deviation) {
         f->sum += squares(w, x, n);
+        return;
+    }
+    if (w->largest) {
+        find_largest(w, at, n, f);
         return;
     }
     count(&f->whole, w->k->norm2(n, x));
@@ -127,6 +147,10 @@ static found run(const tb_ctx *ctx, sweep *w)
         all.sum += f->sum;
         all.dot += f->dot;
         all.nonfinite += f->nonfinite;
+        if (f->largest > all.largest) {
+            all.largest = f->largest;
+            all.at = f->at;
+        }
     }
     return all;
 }
@@ -142,6 +166,15 @@ tb_lengths tb_flow_lengths(const tb_ctx *ctx, const tb_kern *k, size_t n,
                     .nonfinite = f.nonfinite};
     l.cos = l.part * l.rest > 0 ? f.dot / (l.part * l.rest) : 0;
     return l;
+}
+
+double tb_flow_largest(const tb_ctx *ctx, const tb_kern *k, size_t n,
+                       const void *x, size_t *at)
+{
+    sweep w = {.k = k, .n = n, .whole = x, .largest = true};
+    const found f = run(ctx, &w);
+    *at = f.at;
+    return f.largest;
 }
 
 tb_spread tb_flow_spread(const tb_ctx *ctx, const tb_kern *k, size_t n,

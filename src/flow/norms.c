@@ -69,7 +69,7 @@ static tb_status scales(tb_walk *w, const tb_run *run, int node,
                         tb_flow_norm *out)
 {
     double s, share, *all;
-    size_t n = 0, at = 0;
+    size_t n = 0, at = 0, worst = 0, tokens = w->nx / w->m->sizes.s.width;
     while (tb_plan_scale(w->ctx, run, node, n, &s, &share))
         n++;
     if (n == 0)
@@ -79,8 +79,13 @@ static tb_status scales(tb_walk *w, const tb_run *run, int node,
         return TB_ERR_MEMORY;
     for (; tb_plan_scale(w->ctx, run, node, at, &s, &share); at++) {
         all[at] = s;
-        out->eps_share = share > out->eps_share ? share : out->eps_share;
+        if (at && !(share > out->eps_share))
+            continue;
+        out->eps_share = share;
+        worst = at;
     }
+    /* of a norm in groups a token has several rows */
+    out->eps_token = worst / (n > tokens ? n / tokens : 1) + 1;
     sort(all, n);
     out->has_s = true;
     out->s_min = all[0];

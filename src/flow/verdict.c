@@ -165,14 +165,18 @@ static finding zero_sum(const tb_flow *f, size_t nonfinite)
 
 static finding largest_number(const tb_flow *f, size_t nonfinite)
 {
-    const tb_flow_row *at = f->rows;
-    for (size_t i = 0; i < f->nrows; i++)
-        if (f->rows[i].top_x[0] > at->top_x[0])
-            at = &f->rows[i];
-    return (finding){.value = at->top_x[0],
-                     .at = at,
-                     .applies = nonfinite == 0,
-                     .number = true};
+    finding out = {.at = f->rows, .applies = nonfinite == 0, .number = true};
+    for (size_t i = 0; i < f->nrows; i++) {
+        const tb_flow_row *r = &f->rows[i];
+        bool gradient = r->top_g > r->top_x[0];
+        double most = gradient ? r->top_g : r->top_x[0];
+        if (!(most > out.value))
+            continue;
+        out.value = most;
+        out.at = r;
+        out.gradient = gradient;
+    }
+    return out;
 }
 
 /* A number above 100 beside the middle one of its row. */
@@ -288,8 +292,9 @@ static const verdict_row table[] = {
      false,
      {6550.4, 65504},
      {TB_WARN, TB_FAILED},
-     "the stream comes near the largest number of fp16, or passes it",
-     "the stream stays far below the largest number of fp16",
+     "the stream or its gradient comes near the largest number of fp16, or "
+     "passes it",
+     "the stream and its gradient stay far below the largest number of fp16",
      "IEEE half, 65504; a tenth of it ours"},
     {"MASSIVE",
      massive,
@@ -392,6 +397,17 @@ static const char *where_of_head(tb_arena *a, const tb_flow *f,
               : NULL;
 }
 
+/* "layers.0.attn.norm, block 1, token 3" */
+static const char *where_of_norm(tb_arena *a, const tb_flow_norm *n,
+                                 const char *role)
+{
+    const char *of = role ? role : "", *blank = role ? " " : "";
+    return n->layer ? tb_arena_printf(a, "%s%s%s, block %zu, token %zu", of,
+                                      blank, n->name, n->layer, n->eps_token)
+                    : tb_arena_printf(a, "%s%s%s, after the stack, token %zu",
+                                      of, blank, n->name, n->eps_token);
+}
+
 static const char *where(tb_arena *a, const tb_flow *f, const finding *x,
                          const char *role, double limit)
 {
@@ -405,17 +421,14 @@ static const char *where(tb_arena *a, const tb_flow *f, const finding *x,
         return tb_arena_printf(a, "%s%sblock %zu", role ? role : "",
                                role ? " " : "", x->check->layer);
     if (x->norm)
-        return x->norm->layer
-                   ? tb_arena_printf(a, "%s%s%s, block %zu", role ? role : "",
-                                     role ? " " : "", x->norm->name,
-                                     x->norm->layer)
-                   : tb_arena_printf(a, "%s%s%s, after the stack",
-                                     role ? role : "", role ? " " : "",
-                                     x->norm->name);
+        return where_of_norm(a, x->norm, role);
     if (!at || !x->number || !x->at)
         return at;
-    return tb_arena_printf(a, "%s, token %zu, channel %zu", at,
-                           x->at->top_token, x->at->top_channel);
+    return x->gradient
+               ? tb_arena_printf(a, "%s, gradient of token %zu, channel %zu",
+                                 at, x->at->top_g_token, x->at->top_g_channel)
+               : tb_arena_printf(a, "%s, token %zu, channel %zu", at,
+                                 x->at->top_token, x->at->top_channel);
 }
 
 static tb_status judge_row(tb_arena *a, const tb_flow *f,

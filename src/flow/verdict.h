@@ -12,6 +12,7 @@ typedef struct tb_flow_finding {
     bool applies;
     const tb_flow_norm *norm;     /* or of one norm, */
     bool number;                  /* or of the largest number of that row, */
+    bool gradient;                /* or of that of its gradient, */
     const tb_flow_heads *heads;   /* or of one head there, */
     size_t head;                  /* from 0, */
     const tb_flow_check *check;   /* or of one block, */

@@ -18,6 +18,11 @@ typedef struct tb_lengths {
 tb_lengths tb_flow_lengths(const tb_ctx *ctx, const tb_kern *k, size_t n,
                            const void *part, const void *whole);
 
+/** tb_flow_largest - the largest finite magnitude, and the first place of it.
+ */
+double tb_flow_largest(const tb_ctx *ctx, const tb_kern *k, size_t n,
+                       const void *x, size_t *at);
+
 typedef struct tb_spread {
     double mean, std;
     size_t nonfinite;

@@ -171,8 +171,41 @@ def flow_verdicts_of_the_stream(t):
     loud = verdicts(flow(t, TAILS, "--depth", "1", *SMALL)[0])["MASSIVE"]
     t.has(loud["where"], "token", "channel")
     loud = verdicts(flow(t, "pre-ln", "--eps", "1", *SMALL)[0])["EPS"]
-    t.has(loud["where"], "layers.0.attn.norm, block 1")
+    t.has(loud["where"], "layers.0.attn.norm, block 1, token ")
     t.eq(quiet["EPS"]["threshold"], 0.1)
+
+
+@test
+def flow_gradient_beyond_fp16(t):
+    """A gradient counts as the stream does: here only it is large."""
+    words = ["x = 20*x + 1e-9*F(norm(x))", "--depth", "2", "--cotangent", "random",
+             "--init", "embed.*: normal(1e-6)", *SMALL]
+    run = flow(t, *words)[0]
+    v, low = verdicts(run)["FP16MAX"], run["sublayers"][0]
+    t.eq((v["level"], v["value"]), ("FAIL", low["top_g"]))
+    t.ok(all(r["top_x"][0] < 1 < r["top_g"] for r in run["sublayers"]))
+    t.eq(v["where"], "k 0, the stem, gradient of token %d, channel %d"
+         % (low["top_g_token"], low["top_g_channel"]))
+    for above, below in zip(run["sublayers"][1:], run["sublayers"]):
+        t.near(below["top_g"] / above["top_g"], 20, 1e-4)
+        t.eq([below[k] for k in ("top_g_token", "top_g_channel")],
+             [above[k] for k in ("top_g_token", "top_g_channel")])
+
+
+@test
+def flow_names_the_token_of_eps(t):
+    """All tokens are alike but one: its norm has the most eps, or the others'."""
+    found = set()
+    for text in (b"aaaabaaaaaaaa", b"bbbbabbbbbbbb"):
+        t.write("one", text)
+        run = flow(t, "x = x + F(norm(x))", "--depth", "1", "--eps", "1",
+                   "--text", "one", "--no-positions", *SMALL)[0]
+        n = run["norms"][0]
+        t.eq(n["name"], "layers.0.attn.norm")
+        t.near(n["eps_share"], 1 / n["s_min"] ** 2, 1e-6)
+        t.eq(verdicts(run)["EPS"]["where"].endswith(", token %d" % n["eps_token"]), True)
+        found.add(n["eps_token"])
+    t.eq(found, {1, 5})
 
 
 @test
