@@ -126,12 +126,9 @@ static tb_status make_twin(twin *s, tb_walk *w, const tb_run *run, size_t part)
     TB_TRY(copy_inputs(s, w, run, part, seed));
     TB_TRY(make_outputs(s, seed));
     TB_TRY(copy_params(s, w, run));
-    s->run.plan = s->plan;
     s->run.profile = NULL;
-    s->run.saved = tb_arena_aligned(&s->a, tb_plan_saved_bytes(s->plan));
-    s->run.work = tb_arena_aligned(&s->a, tb_plan_work_bytes(s->plan));
     s->run.inputs = (const void *const *)s->inputs;
-    return s->run.saved && s->run.work ? TB_OK : TB_ERR_MEMORY;
+    return tb_run_on(&s->a, s->plan, &s->run);
 }
 
 /* --- running -------------------------------------------------------------- */

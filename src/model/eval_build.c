@@ -136,9 +136,7 @@ static tb_status make_run(tb_eval_state *s)
         tb_eval_buffer(s, (size_t)g->nparams + 1, sizeof *params);
     double(*attr)[TB_OP_ATTRS] =
         tb_eval_buffer(s, (size_t)g->nnodes, sizeof *attr);
-    void *saved = tb_eval_buffer(s, tb_plan_saved_bytes(s->plan), 1);
-    void *work = tb_eval_buffer(s, tb_plan_work_bytes(s->plan), 1);
-    if (!in || !params || !attr || !saved || !work)
+    if (!in || !params || !attr)
         return TB_ERR_MEMORY;
     TB_TRY(tb_graph_attrs(s->ctx, g, &s->sizes, 1, attr));
     for (int i = 0; i < g->nnodes && s->spec->running; i++)
@@ -146,16 +144,13 @@ static tb_status make_run(tb_eval_state *s)
             attr[i][TB_ATTR_BATCH_STATISTICS] = TB_STATISTICS_FROZEN;
     for (size_t i = 0; i < s->nvars; i++)
         (s->vars[i].is_param ? params : in)[s->vars[i].index] = s->vars[i].data;
-    s->run = (tb_run){.plan = s->plan,
-                      .saved = saved,
-                      .work = work,
-                      .inputs = in,
+    s->run = (tb_run){.inputs = in,
                       .outputs = s->outputs,
                       .params = params,
                       .attr = (const double(*)[TB_OP_ATTRS])attr,
                       .seed = s->spec->seed,
                       .scope = "eval"};
-    return TB_OK;
+    return tb_run_on(&s->arena, s->plan, &s->run);
 }
 
 tb_status tb_eval_plan(tb_eval_state *s, unsigned passes)

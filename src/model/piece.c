@@ -136,11 +136,9 @@ tb_status tb_piece_open(tb_ctx *ctx, tb_arena *a, const tb_piece *p,
     size_t n = (size_t)p->graph->nnodes;
     *out = (tb_piece_run){.run = {.scope = "piece", .seed = 1}};
     TB_TRY(tb_plan_create(ctx, &spec, &out->plan));
-    out->run.plan = out->plan;
-    out->run.saved = tb_arena_aligned(a, tb_plan_saved_bytes(out->plan));
-    out->run.work = tb_arena_aligned(a, tb_plan_work_bytes(out->plan));
+    TB_TRY(tb_run_on(a, out->plan, &out->run));
     out->attr = tb_arena_alloc(a, n * sizeof *out->attr);
-    if (!out->run.saved || !out->run.work || !out->attr)
+    if (!out->attr)
         return TB_ERR_MEMORY;
     for (size_t i = 0; i < n; i++)
         memcpy(out->attr[i], attr[p->node[i]], sizeof *out->attr);

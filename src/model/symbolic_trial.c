@@ -70,11 +70,7 @@ tb_status tb_trial_plan(tb_trial *t, unsigned passes)
                          .passes = passes | TB_PASS_KEEP,
                          .name = "symbolic"};
     TB_TRY(tb_plan_create(t->ctx, &spec, &t->plan));
-    t->run.plan = t->plan;
-    t->run.saved = tb_arena_aligned(&t->arena, tb_plan_saved_bytes(t->plan));
-    t->run.work = tb_arena_aligned(&t->arena, tb_plan_work_bytes(t->plan));
-    if (!t->run.saved || !t->run.work)
-        return TB_ERR_MEMORY;
+    TB_TRY(tb_run_on(&t->arena, t->plan, &t->run));
     return tb_plan_forward(t->ctx, &t->run);
 }
 

@@ -164,10 +164,7 @@ static tb_status rows(tb_arena *a, const void *data, tb_grid *g)
     return TB_OK;
 }
 
-static tb_status html(tb_ctx *ctx, const void *data, tb_out *out)
-{
-    return tb_grid_html_of(ctx, rows, data, out);
-}
+SHOT_GRID_HTML(html, rows)
 
 static void json(const void *data, tb_json *j)
 {

@@ -34,10 +34,8 @@ static tb_status show_words(tb_shot *s, const char *text)
     shot_words_of *all = shot_alloc(s, 1, sizeof *all);
     if (!w || !all || !text)
         return TB_ERR_MEMORY;
-    for (size_t i = 0; i < n; i++, text += strcspn(text, " ") + 1)
-        w[i] = (shot_word){
-            .text = shot_text(s, "%.*s", (int)strcspn(text, " "), text),
-            .bold = true};
+    for (size_t i = 0; i < n; i++)
+        w[i] = (shot_word){.text = shot_next_word(s, &text), .bold = true};
     *all = (shot_words_of){.words = w, .n = n};
     shot_below(s, &shot_words, all);
     return s->status;

@@ -21,5 +21,12 @@ void shot_columns_add(shot_columns *c, const char *name, const double *list);
 void shot_columns_term(const shot_columns *c, const tb_terminal *term,
                        tb_out *out);
 tb_status shot_columns_html(tb_ctx *ctx, const shot_columns *c, tb_out *out);
+/** The HTML of a face whose data are columns, as `columns_of` has them. */
+#define SHOT_COLUMNS_HTML(name, columns_of)                                    \
+    static tb_status name(tb_ctx *ctx, const void *data, tb_out *out)          \
+    {                                                                          \
+        const shot_columns c = columns_of(data);                               \
+        return shot_columns_html(ctx, &c, out);                                \
+    }
 
 #endif

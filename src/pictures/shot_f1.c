@@ -113,11 +113,7 @@ static tb_status dials_term(tb_ctx *ctx, const void *data,
     return tb_buf_status(&out->buf);
 }
 
-static tb_status dials_html(tb_ctx *ctx, const void *data, tb_out *out)
-{
-    const shot_columns c = columns_of(data);
-    return shot_columns_html(ctx, &c, out);
-}
+SHOT_COLUMNS_HTML(dials_html, columns_of)
 
 static void dials_json(const void *data, tb_json *j)
 {

@@ -213,11 +213,7 @@ static tb_status parts_term(tb_ctx *ctx, const void *data,
     return tb_buf_status(&out->buf);
 }
 
-static tb_status parts_html(tb_ctx *ctx, const void *data, tb_out *out)
-{
-    const shot_columns c = columns_of(data);
-    return shot_columns_html(ctx, &c, out);
-}
+SHOT_COLUMNS_HTML(parts_html, columns_of)
 
 static void parts_json(const void *data, tb_json *j)
 {

@@ -158,10 +158,7 @@ static tb_status term(tb_ctx *ctx, const void *data, const tb_terminal *term,
     return tb_grid_term_of(ctx, grid, data, term, out);
 }
 
-static tb_status html(tb_ctx *ctx, const void *data, tb_out *out)
-{
-    return tb_grid_html_of(ctx, grid, data, out);
-}
+SHOT_GRID_HTML(html, grid)
 
 static void json(const void *data, tb_json *j)
 {

@@ -358,10 +358,7 @@ static tb_status table(tb_arena *a, const void *data, tb_grid *g)
     return TB_OK;
 }
 
-static tb_status house_html(tb_ctx *ctx, const void *data, tb_out *out)
-{
-    return tb_grid_html_of(ctx, table, data, out);
-}
+SHOT_GRID_HTML(house_html, table)
 
 static void house_json(const void *data, tb_json *j)
 {

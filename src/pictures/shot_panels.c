@@ -197,6 +197,14 @@ const shot_face shot_flow = {"flow", flow_scene, flow_term, flow_html,
 
 /* --- words ---------------------------------------------------------------- */
 
+const char *shot_next_word(tb_shot *s, const char **at)
+{
+    size_t n = strcspn(*at, " ");
+    const char *text = shot_text(s, "%.*s", (int)n, *at);
+    *at += n + strspn(*at + n, " ");
+    return text ? text : "";
+}
+
 static tb_status words_scene(tb_ctx *ctx, const void *data, tb_scene **out)
 {
     enum { MARGIN = 14, ROW = 26, SIZE = 16, WIDEST = 760 };

@@ -20,6 +20,10 @@ typedef struct shot_words_of {
     size_t n;
 } shot_words_of;
 
+/** shot_next_word - the one that starts at *at, which goes on behind the blanks
+ * that follow it; never NULL: without memory the shot fails. */
+const char *shot_next_word(tb_shot *s, const char **at);
+
 extern const shot_face shot_chart, shot_bars, shot_diagram, shot_table,
     shot_flow, shot_words, shot_heat;
 

@@ -40,6 +40,13 @@ typedef struct shot_face {
     void (*json)(const void *data, tb_json *j); /* members of its object */
 } shot_face;
 
+/** The HTML of a face whose table is the grid that `make` fills. */
+#define SHOT_GRID_HTML(name, make)                                             \
+    static tb_status name(tb_ctx *ctx, const void *data, tb_out *out)          \
+    {                                                                          \
+        return tb_grid_html_of(ctx, make, data, out);                          \
+    }
+
 typedef struct shot_panel {
     const shot_face *face;
     const void *data;

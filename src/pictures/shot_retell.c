@@ -56,7 +56,7 @@ static void read_guesses(tb_shot *s, retelling *r)
 
 /* A missing word with what follows it up to the next blank. */
 static shot_word blank(tb_shot *s, const retelling *r, size_t k,
-                       const char *rest, size_t n)
+                       const char *rest)
 {
     const char *guess = r->guess[k] ? r->guess[k] : "", *text;
     shot_word w = {.tone = TB_TONE_IN,
@@ -73,7 +73,7 @@ static shot_word blank(tb_shot *s, const retelling *r, size_t k,
         text = blanks[k][0];
     if (r->uncovered)
         w.tone = r->right[k] ? TB_TONE_LANE : TB_TONE_BAD;
-    w.text = shot_text(s, "%s%.*s", text ? text : "", (int)n, rest);
+    w.text = shot_text(s, "%s%s", text ? text : "", rest);
     return w;
 }
 
@@ -85,11 +85,9 @@ static tb_status write_words(tb_shot *s, retelling *r)
         return TB_ERR_MEMORY;
     for (size_t i = 0; i < TB_LEN(paragraphs); i++) {
         for (const char *p = paragraphs[i]; *p && n + 1 < WORDS; n++) {
-            size_t len = strcspn(p, " ");
-            w[n] = *p == '{'
-                       ? blank(s, r, (size_t)(p[1] - '1'), p + 3, len - 3)
-                       : (shot_word){.text = shot_text(s, "%.*s", (int)len, p)};
-            p += len + strspn(p + len, " ");
+            const char *text = shot_next_word(s, &p);
+            w[n] = *text == '{' ? blank(s, r, (size_t)(text[1] - '1'), text + 3)
+                                : (shot_word){.text = text};
         }
         w[n - 1].ends_line = true;
         w[n++] = (shot_word){.text = "", .ends_line = true};

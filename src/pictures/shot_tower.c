@@ -87,10 +87,7 @@ static tb_status html_in(tb_arena *a, const void *data, tb_grid *g)
     return TB_OK;
 }
 
-static tb_status html(tb_ctx *ctx, const void *data, tb_out *out)
-{
-    return tb_grid_html_of(ctx, html_in, data, out);
-}
+SHOT_GRID_HTML(html, html_in)
 
 /* --- JSON ----------------------------------------------------------------- */
 

@@ -44,16 +44,15 @@ static tb_status add_formula(tb_shot *s, const char *label,
     size_t most = *n + PIECES;
     w[(*n)++] = (shot_word){.text = label, .tone = TB_TONE_MUTED};
     for (const char *p = tb_buf_str(&b); *p; ++*n) {
-        size_t len = strcspn(p, " ");
-        bool one = *p == 'I' && len == 1;
-        w[*n] = (shot_word){.text = shot_text(s, "%.*s", (int)len, p),
+        const char *text = shot_next_word(s, &p);
+        bool one = tb_streq(text, "I");
+        w[*n] = (shot_word){.text = text,
                             .tone = one ? TB_TONE_LANE : TB_TONE_INK,
                             .bold = one};
         if (*n == most) {
             w[(*n)++].text = "\xE2\x80\xA6";
             break;
         }
-        p += len + strspn(p + len, " ");
     }
     w[*n - 1].ends_line = true;
     tb_buf_clear(&b);

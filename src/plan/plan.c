@@ -234,6 +234,14 @@ size_t tb_plan_work_bytes(const tb_plan *p)
     return p->work_bytes;
 }
 
+tb_status tb_run_on(tb_arena *a, const tb_plan *p, tb_run *r)
+{
+    r->plan = p;
+    r->saved = tb_arena_aligned(a, p->saved_bytes);
+    r->work = tb_arena_aligned(a, p->work_bytes);
+    return r->saved && r->work ? TB_OK : TB_ERR_MEMORY;
+}
+
 double tb_plan_flops(const tb_plan *p)
 {
     return p->flops;

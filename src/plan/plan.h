@@ -91,6 +91,9 @@ typedef struct tb_run {
     const char *scope; /* "layers.3": names drop's random streams and errors */
 } tb_run;
 
+/** tb_run_on - r runs this plan, with room in `a`. */
+tb_status tb_run_on(tb_arena *a, const tb_plan *p, tb_run *r);
+
 /** tb_plan_forward - fills outputs and saved. TB_ERR_INPUT where an op has
  * no value (zero variance with eps = 0), naming op, scope and row. */
 tb_status tb_plan_forward(tb_ctx *ctx, const tb_run *r);
