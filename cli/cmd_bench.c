@@ -173,7 +173,7 @@ static void row_cells(const bench *b, const tb_bench_result *r, cell *text,
 }
 
 static tb_status table(tb_ctx *ctx, const bench *b, cell *text,
-                       const char **cells)
+                       const char **cells, const tb_terminal *term, tb_out *out)
 {
     static const tb_column columns[COLUMNS] = {
         {"case", TB_LEFT, 0, false},        {"ms", TB_RIGHT, 0, false},
@@ -182,44 +182,50 @@ static tb_status table(tb_ctx *ctx, const bench *b, cell *text,
         {"of product", TB_RIGHT, 1, false}, {"of peak", TB_RIGHT, 1, false},
         {"tokens/s", TB_RIGHT, 1, false},
     };
-    tb_terminal term = terminal_of(true);
-    tb_out *out;
     for (size_t i = 0; i < b->n; i++)
         row_cells(b, &b->cases[i], text + COLUMNS * i, cells + COLUMNS * i);
     tb_table t = {.columns = columns,
                   .n_columns = COLUMNS,
                   .cells = cells,
                   .n_rows = b->n};
-    tb_status s = tb_out_create(ctx, &out);
-    if (s != TB_OK)
-        return s;
-    s = tb_table_term(ctx, &t, &term, out);
-    if (s == TB_OK)
-        fputs(tb_out_str(out), stdout);
-    tb_out_destroy(out);
-    return s;
+    return tb_table_term(ctx, &t, term, out);
 }
 
-static void print_machine(const tb_bench_machine *m)
+static tb_status machine(const tb_bench_machine *m, const tb_terminal *term,
+                         tb_out *out)
 {
-    printf("%s, %d thread%s, kernels %s, products %s\n"
-           "%s%s%s"
-           "streams %.1f (copy), %.1f (2 read, 1 written), %.1f GB/s (2, 2); "
-           "product %.0f, peak %.0f GFLOP/s; %zu round%s\n\n",
-           m->cpu, m->threads, m->threads == 1 ? "" : "s", m->isa, m->gemm,
-           *m->gemm_bf16 ? "bf16 products " : "", m->gemm_bf16,
-           *m->gemm_bf16 ? "\n" : "", m->stream_gbps[TB_BENCH_COPY],
-           m->stream_gbps[TB_BENCH_2R1W], m->stream_gbps[TB_BENCH_2R2W],
-           m->gemm_gflops, m->peak_gflops, m->rounds,
-           m->rounds == 1 ? "" : "s");
+    char line[512];
+    snprintf(line, sizeof line, "%s, %d thread%s, kernels %s, products %s",
+             m->cpu, m->threads, m->threads == 1 ? "" : "s", m->isa, m->gemm);
+    tb_status s = tb_text_term(line, 2, term, out);
+    snprintf(line, sizeof line, "bf16 products %s", m->gemm_bf16);
+    if (s == TB_OK && *m->gemm_bf16)
+        s = tb_text_term(line, 2, term, out);
+    snprintf(line, sizeof line,
+             "streams %.1f (copy), %.1f (2 read, 1 written), %.1f GB/s (2, 2); "
+             "product %.0f, peak %.0f GFLOP/s; %zu round%s",
+             m->stream_gbps[TB_BENCH_COPY], m->stream_gbps[TB_BENCH_2R1W],
+             m->stream_gbps[TB_BENCH_2R2W], m->gemm_gflops, m->peak_gflops,
+             m->rounds, m->rounds == 1 ? "" : "s");
+    if (s == TB_OK)
+        s = tb_text_term(line, 2, term, out);
+    return s == TB_OK ? tb_out_put(out, "\n") : s;
 }
 
 static int as_text(tb_ctx *ctx, const bench *b)
 {
     cell *text = calloc(COLUMNS * b->n, sizeof *text);
     const char **cells = calloc(COLUMNS * b->n, sizeof *cells);
-    print_machine(&b->machine);
-    tb_status s = text && cells ? table(ctx, b, text, cells) : TB_ERR_MEMORY;
+    const tb_terminal term = terminal_of(true);
+    tb_out *out = NULL;
+    tb_status s = text && cells ? tb_out_create(ctx, &out) : TB_ERR_MEMORY;
+    if (s == TB_OK)
+        s = machine(&b->machine, &term, out);
+    if (s == TB_OK)
+        s = table(ctx, b, text, cells, &term, out);
+    if (s == TB_OK)
+        fputs(tb_out_str(out), stdout);
+    tb_out_destroy(out);
     free(text);
     free(cells);
     return s == TB_OK ? finish(0) : die(ctx, s);

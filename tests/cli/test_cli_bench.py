@@ -117,6 +117,10 @@ def bench_table(t):
           "of peak", " %", "1 round\n")
     lines = [x for x in r.out.splitlines() if ":5x7" in x or ":3x5" in x]
     t.eq(len(lines), 2)
+    r = t.run("bench", "norm:5x7:fwd", "step:L1d8T4B2V5:bf16", "--rounds", "1",
+              env={"COLUMNS": "40"}, rc=0)
+    t.ok(all(len(x) <= 40 for x in r.out.splitlines()), r.out)
+    t.has(" ".join(r.out.split()), "1 thread, kernels ", "bf16 products ", " 1 round case")
     t.has(t.run("bench", "--help", rc=0).out, "jacobian:dDTt:f32: the dense")
 
 
