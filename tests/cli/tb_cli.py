@@ -22,6 +22,17 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 TESTS = []  # (name, function), in order of definition
 
 
+def built_for_a_sanitizer():
+    try:
+        with open(PROGRAM, "rb") as f:
+            return b"__asan_init" in f.read()
+    except OSError:
+        return False
+
+
+SANITIZED = "san" in os.environ.get("ASAN_OPTIONS", "") or built_for_a_sanitizer()
+
+
 class Fail(Exception):
     pass
 

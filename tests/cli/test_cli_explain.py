@@ -3,6 +3,7 @@
 
 import os
 import re
+import resource
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
@@ -10,7 +11,7 @@ import xml.etree.ElementTree as ElementTree
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from tb_cli import ROOT, add, alone, test  # noqa: E402
+from tb_cli import ROOT, SANITIZED, Skip, add, alone, test  # noqa: E402
 
 PRE = "x = x + F(norm(x)); final: x = norm(x)"
 POST = "x = norm(x + F(x))"
@@ -490,9 +491,6 @@ def explain_unreadable_file(t):
     t.has(t.run("explain", path, rc=3).err, "cannot open: Permission denied")
 
 
-alone(__name__)
-
-
 @test
 def explain_numeric(t):
     texts = ["stem: a = x\nblock: a = x + attn(norm(a)); x = norm(a + ffn(x))",
@@ -523,3 +521,16 @@ def explain_numeric(t):
     t.run("explain", below, "--numeric", "--stack", "encoder-decoder", rc=3)
     n = explain(t, "denseformer", "--numeric", "--depth", "3")["numeric"]
     t.ok(n["error"] < 1e-8, n)
+
+
+@test
+def explain_is_light(t):
+    """15 MiB of addresses: no library of products is opened."""
+    if SANITIZED:
+        raise Skip("a sanitizer maps terabytes")
+    r = t.run("explain", "pre-ln", rc=0, preexec=lambda: resource.setrlimit(
+        resource.RLIMIT_AS, (15 << 20, 15 << 20)))
+    t.has(r.out, "Jacobian")
+
+
+alone(__name__)

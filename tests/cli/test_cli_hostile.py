@@ -14,12 +14,10 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import tb_cli  # noqa: E402
-from tb_cli import Skip, alone, story, test  # noqa: E402
+from tb_cli import SANITIZED, Skip, alone, story, test  # noqa: E402
 
 READERS = ("explain", "lint")
 SMALL = ("--width", "8", "--heads", "1")
-SANITIZED = "san" in os.environ.get("ASAN_OPTIONS", "") or \
-    b"__asan_init" in open(tb_cli.PROGRAM, "rb").read()
 
 
 def bounded(t, *words, rc=None, peak_mb=200, seconds=20, **more):

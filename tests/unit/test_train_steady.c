@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* A step allocates nothing: from the second one on every allocation would
- * fail. */
+ * fail. Nor does it start threads. */
 #include "model/model.h"
 #include "tb_test.h"
+#include "threads/threads.h"
 #include "train/optimizer.h"
+
+#include <dirent.h>
+#include <stdlib.h>
 
 enum { BATCH = 2, TIME = 20, VOCAB = 13, STEPS = 4 };
 
-static tb_status make(tb_test *T, const char *what, tb_block **b, tb_model **m)
+static tb_status make(tb_test *T, const char *what, size_t width, tb_block **b,
+                      tb_model **m)
 {
     tb_settings s = TB_SETTINGS_UNSET;
     s.depth = 2;
-    s.width = 32;
+    s.width = width;
     s.heads = 4;
     s.vocab = VOCAB;
     s.context = TIME;
@@ -45,7 +50,7 @@ static void steady(tb_test *T, const char *what)
     tb_block *b = NULL;
     tb_model *m = NULL;
     tb_optimizer *o = NULL;
-    TB_OKAY(T, make(T, what, &b, &m));
+    TB_OKAY(T, make(T, what, 32, &b, &m));
     TB_OKAY(T, tb_optimizer_create(T->ctx, TB_F32, m->views, m->nviews,
                                    m->nelements, m->params, &o));
     TB_OKAY(T, step(m, o, 1));
@@ -66,4 +71,52 @@ TB_TEST(no_step_allocates)
 {
     for (size_t i = 0; i < tb_builtin_count(); i++)
         steady(T, tb_builtin_name(i));
+}
+
+/* --- threads ----------------------------------------------------------------
+ */
+
+/* The sum and the number of this process's threads, by their numbers. */
+typedef struct crew {
+    long sum, count;
+} crew;
+
+static bool crew_now(crew *c)
+{
+    DIR *d = opendir("/proc/self/task");
+    *c = (crew){0, 0};
+    if (!d)
+        return false;
+    for (struct dirent *e; (e = readdir(d));)
+        if (e->d_name[0] != '.') {
+            c->sum += strtol(e->d_name, NULL, 10);
+            c->count++;
+        }
+    closedir(d);
+    return true;
+}
+
+/* Threads of the pool that a smaller team lets go would come back as others. */
+TB_TEST(no_step_starts_a_thread)
+{
+    tb_block *b = NULL;
+    tb_model *m = NULL;
+    tb_optimizer *o = NULL;
+    crew before, now;
+    if (!tb_streq(tb_threads_backend(), "openmp") || !crew_now(&before))
+        TB_SKIP(T, "no pool of OpenMP, or no /proc/self/task");
+    tb_ctx_threads(T->ctx, 4);
+    TB_OKAY(T, make(T, "pre-ln", 128, &b, &m));
+    TB_OKAY(T, tb_optimizer_create(T->ctx, TB_F32, m->views, m->nviews,
+                                   m->nelements, m->params, &o));
+    TB_OKAY(T, step(m, o, 1));
+    TB_CHECK(T, crew_now(&before) && before.count == tb_threads_count(T->ctx));
+    for (size_t i = 2; i <= 2 * STEPS; i++) {
+        TB_OKAY(T, step(m, o, i));
+        TB_CHECK(T, crew_now(&now) && now.sum == before.sum &&
+                        now.count == before.count);
+    }
+    tb_optimizer_destroy(o);
+    tb_model_destroy(m);
+    tb_block_destroy(T->ctx, b);
 }
