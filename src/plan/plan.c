@@ -58,6 +58,14 @@ bool tb_plan_data(const tb_op *op, int i)
     return (op->data & TB_NEED_IN(i)) != 0;
 }
 
+bool tb_plan_reads_again(const tb_node *n, int i)
+{
+    int readers = 0;
+    for (int j = 0; j < n->nin; j++)
+        readers += n->in[j] == n->in[i];
+    return readers > 1;
+}
+
 bool tb_plan_through(const tb_plan *p, int node, int i)
 {
     const tb_opcall *c = &p->steps[node].call;

@@ -65,16 +65,6 @@ static void add_term(pass *a, int node, const void *term, bool lasting)
     g->value = g->at = to;
 }
 
-/* Is input i one of several that read the same value? Their gradients add up in
- * one place, so none of them may be written over what another left. */
-static bool reads_again(const tb_node *n, int i)
-{
-    int readers = 0;
-    for (int j = 0; j < n->nin; j++)
-        readers += n->in[j] == n->in[i];
-    return readers > 1;
-}
-
 /* Where an op's backward leaves the gradient of its input i, and what stands
  * there before. Only streams are written row by row. */
 static void point_gradient(pass *a, int node, int i, tb_opcall *c)
@@ -84,7 +74,7 @@ static void point_gradient(pass *a, int node, int i, tb_opcall *c)
     void *to = gradient_storage(a, n->in[i]);
     const void *base = g->at || g->adds ? to : g->value;
     bool heeds = (n->op->bases & TB_NEED_IN(i)) &&
-                 (base ? base == to : !reads_again(n, i));
+                 (base ? base == to : !tb_plan_reads_again(n, i));
     if (!heeds && !tb_op_row_wise(n->op, c, i) && base != to) {
         move(a, n->in[i], NULL, base, to, true);
         base = to;

@@ -317,8 +317,9 @@ static void point(const chunk *k, int node, int i, bool wide, tb_opcall *c)
     const tb_node *n = &w->p->graph->nodes[node];
     mark *m = mark_of(k, n->in[i]);
     bool *come = wide ? &m->wide : &m->narrow;
-    bool heeds = (n->op->bases & TB_NEED_IN(i)) ||
-                 tb_op_row_wise(n->op, &w->p->steps[node].call, i);
+    bool heeds = tb_op_row_wise(n->op, &w->p->steps[node].call, i) ||
+                 ((n->op->bases & TB_NEED_IN(i)) &&
+                  (*come || !tb_plan_reads_again(n, i)));
     c->gin[i] = wide ? wide_of(k, n->in[i]) : narrow_of(k, n->in[i]);
     if (!*come && !heeds)
         memset(c->gin[i], 0,
@@ -410,8 +411,9 @@ static void hand_back(const chunk *k, int node, bool wide)
     }
     if (any)
         call(k, node, wide, &c);
-    for (int i = 0; i < n->nin && !wide; i++)
-        if (c.gin[i] && mark_of(k, n->in[i])->open)
+    for (int i = 0; i < n->nin && !wide; i++) /* once, however often it reads */
+        if (c.gin[i] && mark_of(k, n->in[i])->open &&
+            mark_of(k, n->in[i])->narrow)
             widen(k, n->in[i]);
 }
 

@@ -125,6 +125,11 @@ bool tb_plan_stops(const tb_op *op);
 /** tb_plan_data - input i of this op has no derivative: a mask. */
 bool tb_plan_data(const tb_op *op, int i);
 
+/** tb_plan_reads_again - is input i one of several that read the same value?
+ * Their gradients add up in one place, so none of them may be written over what
+ * another left. */
+bool tb_plan_reads_again(const tb_node *n, int i);
+
 /** tb_plan_through - input i of this node gets the node's gradient as it is:
  * a sum of terms that look like it. */
 bool tb_plan_through(const tb_plan *p, int node, int i);

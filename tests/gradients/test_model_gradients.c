@@ -245,6 +245,12 @@ static const char *const equations[] = {
     "x*sigmoid(stop(norm(x)) + x)",
     "softmax(x) - 2*x",
     "x + drop(x*x, 0.5)",
+    /* one value read twice by an op, and by attention */
+    "mha(x, x, x)",
+    "n = norm(x); mha(n, n, x) + mha(x, n, n) + mha(n, x, n)",
+    "x*x + mha(x, x, x)",
+    "x + x + attn(x)",
+    "n = mha(x, x, x); mha(n, n, norm(n)) - n*n",
 };
 
 TB_TEST(jacobian_three_ways)
