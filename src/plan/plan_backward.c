@@ -263,7 +263,7 @@ tb_status tb_plan_backward(tb_ctx *ctx, const tb_run *r, const tb_bwd *b)
     a.started = true;
     for (int n = a.hi >= 0 ? a.hi : g->nnodes - 1; n >= 0; n--)
         if (n != a.lo && a.grad[n].reach && a.grad[n].value &&
-            !tb_plan_leaf(p, n))
+            passes_back(&a, g->nodes[n].op))
             back_node(&a, n);
     tb_pending_run(&a.rows);
     zero_untouched(&a);

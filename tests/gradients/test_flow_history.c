@@ -285,6 +285,26 @@ TB_TEST(attention_over_depth_starts_as_the_mean)
     }
 }
 
+/* What leaves a block through something learned or bent has no lane below. */
+TB_TEST(a_lane_ends_where_x_is_cut)
+{
+    static const char *const texts[] = {
+        "stem: past = list(x)\n"
+        "block: x = tanh(x + sum(past)); past = append(past, x)",
+        "stem: past = list(x)\n"
+        "block: x = ffn(mean(past)); past = append(past, x)"};
+    for (size_t i = 0; i < TB_LEN(texts); i++) {
+        tb_flow_spec s = spec_of(3, TB_COTANGENT_RANDOM);
+        rig r;
+        TB_OKAY(T, rig_open(T, &r, texts[i], true, &s));
+        TB_NEAR(T, r.f->rows[3].lane, 1, 1e-15);
+        for (size_t k = 0; k < 3; k++)
+            TB_CHECK(T, r.f->rows[k].lane == 0);
+        TB_CHECK(T, r.f->rows[0].total > 0);
+        rig_close(T, &r);
+    }
+}
+
 /* An encoder under a decoder, each with a list of its own: the ledger carries
  * the memory's gradient, and agrees with the model and with the walk that
  * knows no lists. */

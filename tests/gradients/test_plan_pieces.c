@@ -256,6 +256,39 @@ TB_TEST(cut_without_a_lane_is_zero)
     rig_free(&r);
 }
 
+/* What is looked at may be cut: it has a gradient and hands none on. */
+TB_TEST(what_is_seen_may_be_cut)
+{
+    hand h;
+    rig r;
+    double seen[N];
+    void *const look[] = {seen};
+    hand_init(&h);
+    int x = hand_stream(&h, 8);
+    int y = hand_1(&h, &tb_op_tanh, x);
+    hand_output(&h, "x", hand_2(&h, &tb_op_add, y, hand_1(&h, &tb_op_stop, x)));
+    if (!rig_make(&r, T, &h, TB_F64, TB_PASS_BWD))
+        return;
+    TB_OKAY(T, rig_forward(&r));
+    for (int stop = 0; stop < 2;
+         stop++) { /* the last but one stops by itself */
+        int node = stop ? h.g.nnodes - 2 : y;
+        const tb_bwd b = {.hi = -1,
+                          .lo = -1,
+                          .cut = true,
+                          .gout = (const void *const *)r.gout,
+                          .gin = r.gin,
+                          .nseen = 1,
+                          .seen = &node,
+                          .gseen = look};
+        TB_OKAY(T, tb_plan_backward(T->ctx, &r.run, &b));
+        TB_SAME(T, seen, r.gout[0], sizeof(seen));
+        for (int i = 0; i < N; i++)
+            TB_NEAR(T, ((double *)r.gin[0])[i], 0, 0);
+    }
+    rig_free(&r);
+}
+
 /* <g, J t> = <J'g, t> from boundary to boundary, and the pieces one after
  * another are the whole. */
 TB_TEST(tangents_go_piece_by_piece)
