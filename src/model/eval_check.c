@@ -20,7 +20,7 @@ static double worst(const tb_check *k, size_t col, double before)
     size_t n = k->s->rows * k->s->width;
     for (size_t i = 0; i < n; i++) {
         double d = tb_fabs(k->column[i] - k->j[i * k->c->count + col]);
-        if (!(d <= before)) /* keeps a NaN */
+        if (before == before && !(d <= before)) /* keeps a NaN */
             before = d;
     }
     return before;

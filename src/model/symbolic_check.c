@@ -95,7 +95,7 @@ typedef struct test {
 
 static void worse(double *most, double v)
 {
-    if (!(v <= *most)) /* keeps a NaN */
+    if (*most == *most && !(v <= *most)) /* keeps a NaN */
         *most = v;
 }
 

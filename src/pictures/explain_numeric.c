@@ -48,7 +48,7 @@ static tb_status check_size(tb_ctx *ctx, const tb_sizes *z)
 
 static void worse(double *most, double v)
 {
-    if (!(v <= *most)) /* keeps a NaN */
+    if (*most == *most && !(v <= *most)) /* keeps a NaN */
         *most = v;
 }
 

@@ -286,6 +286,16 @@ TB_TEST(difference_step)
     TB_CHECK(T, a.difference < 1e-9 && a.tangent < 1e-14);
 }
 
+/* 0/0 in the first column: what comes later does not hide it. */
+TB_TEST(what_is_no_number_does_not_agree)
+{
+    tb_case c = {.e = {.text = "x*x/x", .jacobian = "x"}};
+    tb_eval_agreement a;
+    help_set(&c, "x", "[0,1]");
+    TB_OKAY(T, tb_eval_check(T->ctx, &c.e, &a));
+    TB_CHECK(T, a.tangent != a.tangent && a.difference != a.difference);
+}
+
 /* EXPR of x and of other lists, which have `tokens`. */
 static void three_ways(tb_test *T, const char *text, const char *names,
                        size_t tokens)
