@@ -1,0 +1,778 @@
+/* SPDX-License-Identifier: MIT */
+/* What must hold of every block, held on random ones in double: backward is
+ * the adjoint of tangent, tangent the central difference, the dense Jacobian
+ * both; pieces make the whole, lane and branch the total; no plan, no fusion
+ * and no request changes what is computed; floats are near.
+ *
+ * TB_RANDOM_BLOCKS=20000 takes so many, TB_RANDOM_FROM=7 begins with that. */
+#include "random_rig.h"
+
+#include <stdio.h>
+
+enum { BLOCKS = 1000, DEPTH = 3, LEVELS = 5 };
+
+/** One block under test, and the worst that was met of each kind. */
+typedef struct trial {
+    rig r;
+    machine plain, keep;
+    double scale; /* the largest gradient there is */
+    struct worst *worst;
+} trial;
+
+typedef struct worst {
+    double adjoint, difference, jacobian, pieces, lane, split, added, floats;
+    size_t graphs, nodes, jacobians, chains, rough;
+} worst;
+
+static void worse(double *most, double v)
+{
+    if (*most == *most && !(v <= *most)) /* keeps a NaN */
+        *most = v;
+}
+
+static void largest(double *most, const double *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        worse(most, tb_fabs(v[i]));
+}
+
+static void apart(double *most, const double *a, const double *b, size_t n,
+                  double by)
+{
+    for (size_t i = 0; i < n; i++)
+        worse(most, tb_fabs(a[i] - by * b[i]));
+}
+
+#define FAIL(t, ...) tb_test_fail((t)->r.T, __FILE__, __LINE__, __VA_ARGS__)
+#define OKAY(t, call)                                                          \
+    do {                                                                       \
+        if ((call) != TB_OK) {                                                 \
+            FAIL(t, "%s: %s", #call, tb_error((t)->r.T->ctx));                 \
+            return;                                                            \
+        }                                                                      \
+    } while (0)
+
+/* --- over all leaves ------------------------------------------------------ */
+
+static size_t in_count(const trial *t, int i)
+{
+    const tb_graph *g = t->r.g;
+    return rig_ids(g, g->inputs[i]) ? 0 : rig_count(&t->r, g, g->inputs[i]);
+}
+
+/* Running statistics have no gradient. */
+static size_t par_count(const trial *t, int i)
+{
+    const tb_graph *g = t->r.g;
+    return g->params[i].role == TB_ROLE_BUFFER
+               ? 0
+               : rig_count(&t->r, g, g->params[i].node);
+}
+
+static size_t out_count(const trial *t, int o)
+{
+    return rig_count(&t->r, t->r.g, t->r.g->outputs[o].node);
+}
+
+static double leaf_apart(const void *a, const void *b, size_t n)
+{
+    double most = 0;
+    apart(&most, a, b, n, 1);
+    return most;
+}
+
+/* Gradients of a and b; b's times `by`. */
+static double leaves_apart(const trial *t, const machine *a, const machine *b,
+                           double by)
+{
+    double most = 0;
+    for (int i = 0; i < t->r.g->ninputs; i++)
+        apart(&most, a->gin[i], b->gin[i], in_count(t, i), by);
+    for (int i = 0; i < t->r.g->nparams; i++)
+        apart(&most, a->gpar[i], b->gpar[i], par_count(t, i), by);
+    return most;
+}
+
+static double leaves_dot(const trial *t, const machine *m, double *absolute)
+{
+    double sum = 0;
+    for (int i = 0; i < t->r.g->ninputs; i++)
+        for (size_t k = 0; k < in_count(t, i); k++) {
+            double v = ((double *)m->gin[i])[k] * t->r.tin[i][k];
+            sum += v, *absolute += tb_fabs(v);
+        }
+    for (int i = 0; i < t->r.g->nparams; i++)
+        for (size_t k = 0; k < par_count(t, i); k++) {
+            double v = ((double *)m->gpar[i])[k] * t->r.tpar[i][k];
+            sum += v, *absolute += tb_fabs(v);
+        }
+    return sum;
+}
+
+static double outputs_dot(const trial *t, const machine *m, double *absolute)
+{
+    double sum = 0;
+    for (int o = 0; o < t->r.g->noutputs; o++)
+        for (size_t k = 0; k < out_count(t, o); k++) {
+            double v = ((double *)m->tout[o])[k] * t->r.gout[o][k];
+            sum += v, *absolute += tb_fabs(v);
+        }
+    return sum;
+}
+
+/* --- backward and tangent ------------------------------------------------- */
+
+static void check_adjoint(trial *t)
+{
+    double absolute = 0;
+    double want = outputs_dot(t, &t->plain, &absolute);
+    double got = leaves_dot(t, &t->plain, &absolute);
+    double error = tb_fabs(want - got) / (absolute + 1);
+    worse(&t->worst->adjoint, error);
+    if (!(error <= 1e-10))
+        FAIL(t, "backward %.17g, tangent %.17g", got, want);
+}
+
+/* --- central differences -------------------------------------------------- */
+
+static bool is_stop(const tb_node *n)
+{
+    return n->op == &tb_op_stop;
+}
+
+/** What moves along the tangents, and what it gives. */
+typedef struct mover {
+    trial *t;
+    machine m;
+    double *table[LEVELS + 1]; /* of all outputs */
+    size_t n;
+} mover;
+
+static tb_status values_at(mover *v, double h, double *out)
+{
+    const rig *r = &v->t->r;
+    for (int i = 0; i < r->g->ninputs; i++)
+        for (size_t k = 0; k < in_count(v->t, i); k++)
+            ((double *)v->m.in[i])[k] = r->in[i][k] + h * r->tin[i][k];
+    for (int i = 0; i < r->g->nparams; i++)
+        for (size_t k = 0; k < par_count(v->t, i); k++)
+            ((double *)v->m.par[i])[k] = r->par[i][k] + h * r->tpar[i][k];
+    TB_TRY(tb_plan_forward(r->T->ctx, &v->m.run));
+    for (int o = 0; o < r->g->noutputs; o++) {
+        memcpy(out, v->m.out[o], out_count(v->t, o) * sizeof *out);
+        out += out_count(v->t, o);
+    }
+    return TB_OK;
+}
+
+/* Steps h, h/4, h/16, ...: neighbours give values of higher order (Ridders
+ * 1982), and how far they lie apart tells their error. One order is taken for
+ * all outputs. */
+static tb_status ridders(mover *v, double h, double *best, double *error)
+{
+    double *d = v->table[LEVELS], *low = best;
+    double *down = rig_room(&v->t->r, v->n * sizeof *down);
+    *error = __builtin_inf();
+    best = rig_room(&v->t->r, v->n * sizeof *best);
+    for (int row = 0; row < LEVELS; row++, h /= 4) {
+        double errors[LEVELS] = {0};
+        TB_TRY(values_at(v, h, d));
+        TB_TRY(values_at(v, -h, down));
+        for (size_t i = 0; i < v->n; i++) {
+            double before = v->table[0][i], factor = 1;
+            v->table[0][i] = (d[i] - down[i]) / (2 * h);
+            for (int m = 1; m <= row; m++) {
+                double lower = v->table[m - 1][i], next = v->table[m][i];
+                factor *= 16;
+                v->table[m][i] = (factor * lower - before) / (factor - 1);
+                worse(&errors[m], tb_fabs(v->table[m][i] - lower));
+                worse(&errors[m], tb_fabs(v->table[m][i] - before));
+                before = next;
+            }
+        }
+        for (int m = 1; m <= row; m++)
+            if (errors[m] < *error) {
+                *error = errors[m];
+                memcpy(low, v->table[m], v->n * sizeof *low);
+            }
+    }
+    return TB_OK;
+}
+
+/* How far the tangents are from differences that begin with step h. */
+static tb_status difference(mover *v, double h, double *most, double *error)
+{
+    trial *t = v->t;
+    double *at = rig_room(&t->r, v->n * sizeof *at);
+    TB_TRY(ridders(v, h, at, error));
+    *most = 0;
+    for (int o = 0; o < t->r.g->noutputs; o++) {
+        apart(most, at, t->plain.tout[o], out_count(t, o), 1);
+        at += out_count(t, o);
+    }
+    return TB_OK;
+}
+
+/* Where a kink lies within the steps, smaller ones, that know less, are on one
+ * side of it. */
+static void check_difference(trial *t)
+{
+    double **in, error, most, steepest = 1, size = 1, within = 1e-8;
+    mover v = {.t = t};
+    tb_graph *g = rig_hold(&t->keep, is_stop, &in);
+    OKAY(t, machine_make(&v.m, &t->r, g, in, TB_F64, 0));
+    for (int o = 0; o < t->r.g->noutputs; o++) {
+        v.n += out_count(t, o);
+        largest(&steepest, t->plain.tout[o], out_count(t, o));
+        largest(&size, t->plain.out[o], out_count(t, o));
+    }
+    double step = steepest > size ? size / steepest : 1;
+    for (int i = 0; i <= LEVELS; i++)
+        v.table[i] = rig_room(&t->r, v.n * sizeof(double));
+    tb_status s = difference(&v, 4e-3 * step, &most, &error);
+    for (double h = 1e-5; s == TB_OK && h > 1e-8; h /= 100)
+        if (!(most <= 20 * error + within * steepest)) {
+            within = 1e-11 / h;
+            s = difference(&v, h * step, &most, &error);
+        }
+    machine_free(&v.m);
+    OKAY(t, s);
+    worse(&t->worst->difference, most / steepest);
+    if (!(most <= 20 * error + within * steepest))
+        FAIL(t, "tangent and difference %g apart, of %g (%g)", most, steepest,
+             error);
+}
+
+/* The largest gradient of any value inside. */
+static double inner(trial *t)
+{
+    rig *r = &t->r;
+    size_t n = 0;
+    double most = t->scale;
+    int *seen = rig_room(r, (size_t)r->g->nnodes * sizeof *seen);
+    void **gseen = rig_room(r, (size_t)r->g->nnodes * sizeof *gseen);
+    for (int i = 0; i < r->g->nnodes; i++)
+        if (r->g->nodes[i].op->shape) {
+            seen[n] = i;
+            gseen[n++] = rig_room(r, rig_count(r, r->g, i) * sizeof(double));
+        }
+    const tb_bwd b = {.hi = -1,
+                      .lo = -1,
+                      .gout = (const void *const *)t->keep.gout,
+                      .gin = t->keep.gin,
+                      .nseen = n,
+                      .seen = seen,
+                      .gseen = gseen};
+    machine_dirty(&t->keep);
+    if (tb_plan_backward(r->T->ctx, &t->keep.run, &b) != TB_OK)
+        FAIL(t, "%s", tb_error(r->T->ctx));
+    for (int i = 0; i < r->g->ninputs; i++) /* as without being looked at */
+        if (leaf_apart(t->keep.gin[i], t->plain.gin[i], in_count(t, i)) >
+            1e-11 * t->scale)
+            FAIL(t, "seen from inside: another gradient");
+    for (size_t i = 0; i < n; i++)
+        largest(&most, gseen[i], rig_count(r, r->g, seen[i]));
+    return most;
+}
+
+/* --- dense Jacobian ------------------------------------------------------- */
+
+/* J tin against the tangent without weights, and gout J against gin. A row is
+ * of one token and one channel of all outputs. */
+static void compare_jacobian(trial *t, const double *J, const int *inputs,
+                             size_t ninputs, size_t columns)
+{
+    const rig *r = &t->r;
+    double *back = rig_room(&t->r, columns * sizeof *back), most = 0, all = 1;
+    for (size_t token = 0; token < r->batch * r->time; token++)
+        for (int o = 0; o < r->g->noutputs; o++) {
+            size_t d = r->g->nodes[r->g->outputs[o].node].shape.width;
+            for (size_t k = token * d; k < (token + 1) * d; k++, J += columns) {
+                double forth = 0, sum = 0;
+                size_t c = 0;
+                for (size_t i = 0; i < ninputs; i++)
+                    for (size_t j = 0; j < in_count(t, inputs[i]); j++, c++) {
+                        forth += J[c] * r->tin[inputs[i]][j];
+                        sum += tb_fabs(J[c]);
+                        back[c] += J[c] * r->gout[o][k];
+                    }
+                worse(&all, sum);
+                worse(&most, tb_fabs(forth - ((double *)t->keep.tout[o])[k]));
+            }
+        }
+    for (size_t i = 0, c = 0; i < ninputs; c += in_count(t, inputs[i++]))
+        apart(&most, back + c, t->plain.gin[inputs[i]], in_count(t, inputs[i]),
+              1);
+    worse(&t->worst->jacobian, most / all);
+    t->worst->jacobians++;
+    if (!(most <= 1e-10 * all || most <= 1e-12 * inner(t)))
+        FAIL(t, "dense Jacobian %g apart, of %g (%g)", most, all, inner(t));
+}
+
+static void check_jacobian(trial *t)
+{
+    rig *r = &t->r;
+    size_t rows = 0, columns = 0, n = 0;
+    int *inputs = rig_room(r, (size_t)r->g->ninputs * sizeof *inputs);
+    bool done;
+    for (int i = 0; i < r->g->ninputs; i++)
+        if (in_count(t, i)) {
+            columns += in_count(t, i);
+            inputs[n++] = i;
+        }
+    for (int o = 0; o < r->g->noutputs; o++)
+        rows += out_count(t, o);
+    const tb_jacobian_spec j = {
+        .inputs = inputs,
+        .ninputs = n,
+        .columns = columns,
+        .out = rig_room(r, rows * columns * sizeof(double))};
+    if (n == 0)
+        return;
+    OKAY(t, tb_plan_jacobian(r->T->ctx, &t->keep.run, &j, &done));
+    OKAY(t, machine_tangent(&t->keep, false));
+    if (done)
+        compare_jacobian(t, j.out, inputs, n, columns);
+}
+
+/* --- pieces --------------------------------------------------------------- */
+
+/* Down from boundary to boundary: the same gradients of x and of the weights,
+ * and what each boundary gets is what is seen there on the way. */
+static void check_pieces(trial *t)
+{
+    rig *r = &t->r;
+    tb_graph *g = r->g;
+    int last = g->nboundaries - 1, n = g->inputs[0];
+    size_t count = rig_count(r, g, n);
+    void **gpar = t->keep.gpar;
+    double *above = rig_room(r, count * sizeof *above), most = 0;
+    int *seen = rig_room(r, (size_t)g->nboundaries * sizeof *seen);
+    void **gseen = rig_room(r, (size_t)g->nboundaries * sizeof *gseen);
+    bool *fresh = rig_room(r, (size_t)g->nparams);
+    if (last < 1 || g->noutputs != 1 || !in_count(t, 0) ||
+        g->boundaries[0].node != n ||
+        g->boundaries[last].node != g->outputs[0].node)
+        return;
+    for (int i = 0; i <= last; i++) {
+        seen[i] = g->boundaries[i].node;
+        gseen[i] = rig_room(r, count * sizeof(double));
+    }
+    memset(fresh, 1, (size_t)g->nparams);
+    tb_bwd b = {.hi = -1,
+                .lo = -1,
+                .gout = (const void *const *)t->keep.gout,
+                .gin = t->keep.gin,
+                .gparams = gpar,
+                .fresh = fresh,
+                .nseen = (size_t)last - 1,
+                .seen = seen + 1,
+                .gseen = gseen + 1};
+    OKAY(t, tb_plan_backward(r->T->ctx, &t->keep.run, &b));
+    worse(&most, leaves_apart(t, &t->keep, &t->plain, 1));
+    memcpy(above, t->keep.gout[0], count * sizeof *above);
+    for (int i = 0; i < g->nparams; i++)
+        memset(gpar[i], 0, rig_count(r, g, g->params[i].node) * 8);
+    for (int i = last; i > 0; i--) {
+        double *below = rig_room(r, count * sizeof *below);
+        const void *gout[1] = {above};
+        void *gin[1] = {below};
+        b = (tb_bwd){
+            .hi = i, .lo = i - 1, .gout = gout, .gin = gin, .gparams = gpar};
+        machine_dirty(&t->keep);
+        OKAY(t, tb_plan_backward(r->T->ctx, &t->keep.run, &b));
+        int same = i - 1; /* several boundaries may be one node */
+        while (same > 0 && seen[same - 1] == seen[i - 1])
+            same--;
+        apart(&most, below, same ? gseen[same] : t->plain.gin[0], count, 1);
+        above = below;
+    }
+    for (int i = 0; i < g->nparams; i++)
+        apart(&most, gpar[i], t->plain.gpar[i], par_count(t, i), 1);
+    worse(&t->worst->pieces, most / t->scale);
+    t->worst->chains++;
+    if (!(most <= 1e-11 * t->scale))
+        FAIL(t, "pieces %g apart, of %g", most, t->scale);
+}
+
+/* --- the lane ------------------------------------------------------------- */
+
+static bool is_cut(const tb_node *n)
+{
+    return n->op->shape && n->op->lane == TB_LANE_CUT;
+}
+
+/* A cut pass is the pass of the graph in which what is cut is given. */
+static void check_lane(trial *t)
+{
+    machine m;
+    double **in;
+    tb_graph *g = rig_hold(&t->keep, is_cut, &in);
+    tb_status s = machine_make(&m, &t->r, g, in, TB_F64, TB_PASS_BWD);
+    if (s == TB_OK)
+        s = machine_backward(&m, false);
+    machine_free(&m);
+    OKAY(t, s);
+    OKAY(t, machine_backward(&t->keep, true));
+    double most = leaves_apart(t, &t->keep, &m, 1);
+    worse(&t->worst->lane, most / t->scale);
+    if (!(most <= 1e-12 * t->scale))
+        FAIL(t, "the lane: %g apart, of %g", most, t->scale);
+}
+
+/* <gout, dy> = <lane, dx> + the sum over all that is cut of what reaches it
+ * along the lane, times how it moves: the branches. */
+static void check_split(trial *t)
+{
+    rig *r = &t->r;
+    machine m;
+    tb_graph *g = rig_graph(r);
+    size_t n = 0;
+    int *cut = rig_room(r, (size_t)g->nnodes * sizeof *cut);
+    void **gcut = rig_room(r, (size_t)g->nnodes * sizeof *gcut);
+    for (int i = 0; i < g->nnodes; i++)
+        if (is_cut(&g->nodes[i])) {
+            g->outputs[g->noutputs++] = (tb_output){"cut", i};
+            cut[n] = i;
+            gcut[n++] = rig_room(r, rig_count(r, g, i) * sizeof(double));
+        }
+    OKAY(t, machine_make(&m, r, g, r->in, TB_F64, TB_PASS_BWD | TB_PASS_TAN));
+    bool *fresh = rig_room(r, (size_t)g->nparams);
+    memset(fresh, 1, (size_t)g->nparams);
+    const tb_bwd b = {.hi = -1,
+                      .lo = -1,
+                      .cut = true,
+                      .gout = (const void *const *)m.gout,
+                      .gin = m.gin,
+                      .gparams = m.gpar,
+                      .fresh = fresh,
+                      .nseen = n,
+                      .seen = cut,
+                      .gseen = gcut};
+    tb_status s = tb_plan_backward(r->T->ctx, &m.run, &b);
+    if (s == TB_OK)
+        s = machine_tangent(&m, true);
+    machine_free(&m);
+    OKAY(t, s);
+    double absolute = 0, want = outputs_dot(t, &m, &absolute);
+    double got = leaves_dot(t, &m, &absolute);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < rig_count(r, g, cut[i]); k++) {
+            double v = ((double *)gcut[i])[k] *
+                       ((double *)m.tout[r->g->noutputs + (int)i])[k];
+            got += v, absolute += tb_fabs(v);
+        }
+    double error = tb_fabs(want - got) / (absolute + 1);
+    worse(&t->worst->split, error);
+    if (!(error <= 1e-11))
+        FAIL(t, "lane and branches %.17g, total %.17g", got, want);
+}
+
+/* --- requests ------------------------------------------------------------- */
+
+/* Gradients of every second leaf added to what is there, those of the others
+ * fresh; then only every third is wanted. */
+static void check_added(trial *t)
+{
+    rig *r = &t->r;
+    tb_graph *g = r->g;
+    machine *m = &t->keep;
+    double most = 0;
+    bool *adds = rig_room(r, (size_t)g->ninputs);
+    bool *fresh = rig_room(r, (size_t)g->nparams);
+    void **gin = rig_room(r, (size_t)g->ninputs * sizeof *gin);
+    void **gpar = rig_room(r, (size_t)g->nparams * sizeof *gpar);
+    OKAY(t, machine_backward(m, false));
+    for (int i = 0; i < g->ninputs; i++)
+        adds[i] = i % 2 == 0;
+    for (int i = 0; i < g->nparams; i++)
+        fresh[i] = i % 2 == 0;
+    tb_bwd b = {.hi = -1,
+                .lo = -1,
+                .gout = (const void *const *)m->gout,
+                .gin = m->gin,
+                .gparams = m->gpar,
+                .adds = adds,
+                .fresh = fresh};
+    machine_dirty(m);
+    OKAY(t, tb_plan_backward(r->T->ctx, &m->run, &b));
+    for (int i = 0; i < g->ninputs; i++)
+        apart(&most, m->gin[i], t->plain.gin[i], in_count(t, i),
+              adds[i] ? 2 : 1);
+    for (int i = 0; i < g->nparams; i++)
+        apart(&most, m->gpar[i], t->plain.gpar[i], par_count(t, i),
+              fresh[i] ? 1 : 2);
+    size_t third = r->seed % 3;
+    for (int i = 0; i < g->ninputs; i++)
+        gin[i] = (size_t)i % 3 == third ? m->gin[i] : NULL;
+    for (int i = 0; i < g->nparams; i++)
+        gpar[i] = (size_t)i % 3 == third ? m->gpar[i] : NULL;
+    memset(fresh, 1, (size_t)g->nparams);
+    b.gin = gin, b.gparams = gpar, b.adds = NULL;
+    machine_dirty(m);
+    OKAY(t, tb_plan_backward(r->T->ctx, &m->run, &b));
+    for (int i = 0; i < g->ninputs; i++)
+        if (gin[i])
+            apart(&most, gin[i], t->plain.gin[i], in_count(t, i), 1);
+    for (int i = 0; i < g->nparams; i++)
+        if (gpar[i])
+            apart(&most, gpar[i], t->plain.gpar[i], par_count(t, i), 1);
+    worse(&t->worst->added, most / t->scale);
+    if (!(most <= 1e-11 * t->scale))
+        FAIL(t, "requests: %g apart, of %g", most, t->scale);
+}
+
+/* --- plans ---------------------------------------------------------------- */
+
+/* Kept values, ops that run alone, gradients over values: the same bits. */
+static void check_plans(trial *t, tb_dtype type, const machine *plain)
+{
+    static const unsigned passes[] = {TB_PASS_KEEP, TB_PASS_ALONE, TB_PASS_ONCE,
+                                      TB_PASS_ALONE | TB_PASS_KEEP};
+    static const char *const names[] = {"kept values", "ops alone",
+                                        "over values", "alone and kept"};
+    for (size_t p = 0; p < TB_LEN(passes); p++) {
+        machine m;
+        tb_graph *g = t->r.g;
+        double most = 0;
+        tb_status s =
+            machine_make(&m, &t->r, g, t->r.in, type, TB_PASS_BWD | passes[p]);
+        for (int o = 0; s == TB_OK && o < g->noutputs; o++)
+            for (size_t i = 0; i < out_count(t, o); i++)
+                worse(&most, tb_fabs(tb_test_get(type, m.out[o], i) -
+                                     tb_test_get(type, plain->out[o], i)));
+        bool spent = (passes[p] & TB_PASS_ONCE) != 0;
+        if (s == TB_OK)
+            s = machine_backward(&m, false);
+        machine_free(&m);
+        if (s == TB_ERR_ARG && spent)
+            continue; /* an output that is spent takes no gradient */
+        OKAY(t, s);
+        for (int i = 0; i < g->ninputs; i++)
+            for (size_t k = 0; k < in_count(t, i); k++)
+                worse(&most, tb_fabs(tb_test_get(type, m.gin[i], k) -
+                                     tb_test_get(type, plain->gin[i], k)));
+        for (int i = 0; i < g->nparams; i++)
+            for (size_t k = 0; k < par_count(t, i); k++)
+                worse(&most, tb_fabs(tb_test_get(type, m.gpar[i], k) -
+                                     tb_test_get(type, plain->gpar[i], k)));
+        if (!(most == 0))
+            FAIL(t, "%s: %g apart", names[p], most);
+    }
+}
+
+/* Gradients of a machine with floats against those of another. */
+static double floats_apart(const trial *t, const machine *m, const machine *n)
+{
+    double most = 0;
+    for (int i = 0; i < t->r.g->ninputs; i++)
+        for (size_t k = 0; k < in_count(t, i); k++)
+            worse(&most, tb_fabs((double)((float *)m->gin[i])[k] -
+                                 tb_test_get(n->dtype, n->gin[i], k)));
+    for (int i = 0; i < t->r.g->nparams; i++)
+        for (size_t k = 0; k < par_count(t, i); k++)
+            worse(&most, tb_fabs((double)((float *)m->gpar[i])[k] -
+                                 tb_test_get(n->dtype, n->gpar[i], k)));
+    return most;
+}
+
+/* The numbers that go in, all moved by some `by` of them. */
+static void moved(trial *t, double by, double **in, double **par)
+{
+    rig *r = &t->r;
+    for (int i = 0; i < r->g->ninputs; i++) {
+        in[i] = in_count(t, i) ? rig_copy(r, TB_F64, r->in[i], in_count(t, i))
+                               : r->in[i];
+        for (size_t k = 0; k < in_count(t, i); k++)
+            in[i][k] *= 1 + by * r->tin[i][k];
+    }
+    for (int i = 0; i < r->g->nparams; i++) {
+        size_t n = rig_count(r, r->g, r->g->params[i].node);
+        par[i] = rig_copy(r, TB_F64, r->par[i], n);
+        for (size_t k = 0; k < n; k++)
+            par[i][k] *= 1 + by * r->tpar[i][k];
+    }
+}
+
+/* How far the floats' gradients lie apart where all that goes in is moved by so
+ * little that they round otherwise. Tokens that are one but for rounding leave
+ * a softmax nothing else to tell them by. */
+static double unsteady(trial *t, const machine *at)
+{
+    rig *r = &t->r;
+    double most = 0, **par = r->par;
+    double **in = rig_numbers(r, (size_t)r->g->ninputs);
+    double **to = rig_numbers(r, (size_t)r->g->nparams);
+    for (int i = 1; i <= 8; i++) {
+        machine m;
+        moved(t, 1e-7 * i, in, to);
+        r->par = to;
+        tb_status s = machine_make(&m, r, r->g, in, TB_F32, TB_PASS_BWD);
+        if (s == TB_OK)
+            s = machine_backward(&m, false);
+        machine_free(&m);
+        r->par = par;
+        if (s == TB_OK)
+            worse(&most, floats_apart(t, &m, at));
+    }
+    return most;
+}
+
+/* Floats against double: near, or as near as what cancels inside allows, or as
+ * their own rounding does. */
+static void check_floats(trial *t)
+{
+    machine m;
+    OKAY(t, machine_make(&m, &t->r, t->r.g, t->r.in, TB_F32,
+                         TB_PASS_BWD | TB_PASS_TAN));
+    tb_status s = machine_backward(&m, false);
+    if (s == TB_OK)
+        check_plans(t, TB_F32, &m);
+    machine_free(&m);
+    OKAY(t, s);
+    double most = floats_apart(t, &m, &t->plain);
+    worse(&t->worst->floats, most / t->scale);
+    if (most <= 1e-4 * t->scale)
+        return;
+    t->worst->rough++;
+    if (!(most <= 1e-5 * inner(t) || most <= 10 * unsteady(t, &m)))
+        FAIL(t, "floats %g apart, of %g", most, t->scale);
+}
+
+/* --- one graph ------------------------------------------------------------ */
+
+static tb_status begin(trial *t)
+{
+    rig *r = &t->r;
+    const unsigned both = TB_PASS_BWD | TB_PASS_TAN;
+    rig_fill(r);
+    TB_TRY(machine_make(&t->plain, r, r->g, r->in, TB_F64, both));
+    TB_TRY(machine_backward(&t->plain, false));
+    TB_TRY(machine_tangent(&t->plain, true));
+    TB_TRY(machine_make(&t->keep, r, r->g, r->in, TB_F64, both | TB_PASS_KEEP));
+    t->scale = 1;
+    for (int i = 0; i < r->g->ninputs; i++)
+        largest(&t->scale, t->plain.gin[i], in_count(t, i));
+    for (int i = 0; i < r->g->nparams; i++)
+        largest(&t->scale, t->plain.gpar[i], par_count(t, i));
+    return TB_OK;
+}
+
+static void check_graph(trial *t)
+{
+    tb_status s = begin(t);
+    if (s != TB_OK) {
+        FAIL(t, "%s", tb_error(t->r.T->ctx));
+    } else {
+        check_adjoint(t);
+        check_difference(t);
+        check_jacobian(t);
+        check_pieces(t);
+        check_lane(t);
+        check_split(t);
+        check_added(t);
+        check_plans(t, TB_F64, &t->plain);
+        check_floats(t);
+        t->worst->graphs++;
+        t->worst->nodes += (size_t)t->r.g->nnodes;
+    }
+    machine_free(&t->plain);
+    machine_free(&t->keep);
+}
+
+/** Which graph of a block. */
+typedef enum part { PART_STEM, PART_BLOCK, PART_TAIL } part;
+
+static void check_part(tb_test *T, const tb_block *b, const tb_sizes *sizes,
+                       part p, size_t l, uint64_t seed, worst *w)
+{
+    tb_stack stack = tb_sizes_top(sizes);
+    trial t = {.r = {.T = T, .seed = seed, .batch = 2}, .worst = w};
+    t.r.time = 1 + seed / 2 % 4;
+    t.r.other = 1 + seed / 3 % 4;
+    tb_arena_init(&t.r.arena, T->ctx);
+    tb_status s =
+        p == PART_STEM
+            ? tb_graph_stem(T->ctx, &t.r.arena, b, sizes, stack, &t.r.g)
+        : p == PART_TAIL
+            ? tb_graph_tail(T->ctx, &t.r.arena, b, sizes, &t.r.g)
+            : tb_graph_layer(T->ctx, &t.r.arena, b, sizes, stack, l, &t.r.g);
+    if (s == TB_OK) {
+        double(*attr)[TB_OP_ATTRS] =
+            rig_room(&t.r, (size_t)t.r.g->nnodes * sizeof *attr);
+        s = tb_graph_attrs(T->ctx, t.r.g, sizes, l, attr);
+        t.r.attr = (const double(*)[TB_OP_ATTRS])attr;
+    }
+    if (s == TB_OK)
+        check_graph(&t);
+    else
+        tb_test_fail(T, __FILE__, __LINE__, "%s", tb_error(T->ctx));
+    tb_arena_clear(&t.r.arena);
+}
+
+static void check_parts(tb_test *T, const tb_block *b, const random_drawn *d,
+                        uint64_t seed, worst *w)
+{
+    tb_settings s = TB_SETTINGS_UNSET;
+    tb_sizes sizes;
+    int before = -1, section;
+    s.depth = DEPTH;
+    s.width = d->width;
+    s.heads = d->heads;
+    s.stack = d->stack;
+    s.vocab = 5;
+    s.context = 4;
+    s.dropout = seed % 5 ? 0 : 0.1;
+    TB_OKAY(T, tb_sizes_resolve(T->ctx, b, &s, &sizes));
+    check_part(T, b, &sizes, PART_STEM, 1, seed, w);
+    for (size_t l = 1; l <= DEPTH; l++) {
+        TB_OKAY(T, tb_graph_section(T->ctx, b, &sizes, tb_sizes_top(&sizes), l,
+                                    &section));
+        if (section != before)
+            check_part(T, b, &sizes, PART_BLOCK, l, seed, w);
+        before = section;
+    }
+    check_part(T, b, &sizes, PART_TAIL, DEPTH, seed, w);
+}
+
+static void check_seed(tb_test *T, uint64_t seed, worst *w)
+{
+    tb_block *b;
+    random_drawn d;
+    int failed = T->failed;
+    random_block(T->ctx, seed, 0, &d);
+    if (tb_block_parse(T->ctx, NULL, tb_buf_str(&d.text), d.text.len,
+                       TB_PARSE_BLOCK, &b) == TB_OK) {
+        check_parts(T, b, &d, seed, w);
+        tb_block_destroy(T->ctx, b);
+    } else {
+        tb_test_fail(T, __FILE__, __LINE__, "%s", tb_error(T->ctx));
+    }
+    if (T->failed > failed)
+        printf("seed %llu, width %zu:\n%s\n", (unsigned long long)seed, d.width,
+               tb_buf_str(&d.text));
+    tb_buf_clear(&d.text);
+}
+
+static uint64_t number_of(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+TB_TEST(random_blocks)
+{
+    worst w = {0};
+    uint64_t from = number_of("TB_RANDOM_FROM", 1),
+             n = number_of("TB_RANDOM_BLOCKS", BLOCKS);
+    tb_ctx_threads(T->ctx, 1);  /* thousands of passes too small to share */
+    tb_ctx_exact(T->ctx, true); /* products too have the same bits */
+    for (uint64_t seed = from; seed < from + n && T->failed < 10; seed++)
+        check_seed(T, seed, &w);
+    printf("%zu graphs, %zu nodes, %zu dense Jacobians, %zu chains of pieces; "
+           "largest errors: adjoint %.2g, difference %.2g, Jacobian %.2g, "
+           "pieces %.2g, lane %.2g, its split %.2g, requests %.2g, floats "
+           "%.2g (%zu of them rough)\n",
+           w.graphs, w.nodes, w.jacobians, w.chains, w.adjoint, w.difference,
+           w.jacobian, w.pieces, w.lane, w.split, w.added, w.floats, w.rough);
+}
