@@ -17,8 +17,21 @@
 BINARY(add, a[i] + b[i])
 BINARY(sub, a[i] - b[i])
 BINARY(mul, a[i] * b[i])
-BINARY(mul_acc, y[i] + a[i] * b[i])
 #undef BINARY
+
+/* Nothing plus a product, too: -0 becomes 0 as it does in a sum. */
+static void FN(mul_acc)(size_t n, const void *a_, const void *b_,
+                        const void *base_, void *y_)
+{
+    const REAL *a = a_, *b = b_, *base = base_;
+    REAL *y = y_;
+    TB_IVDEP
+    for (size_t i = 0; base && i < n; i++)
+        y[i] = base[i] + a[i] * b[i];
+    TB_IVDEP
+    for (size_t i = 0; !base && i < n; i++)
+        y[i] = 0 + a[i] * b[i];
+}
 
 static void FN(scale)(size_t n, double c_, const void *x_, void *y_)
 {
@@ -252,19 +265,17 @@ TB_INLINE REAL FN(tanh_d)(REAL x)
         for (size_t i = 0; i < n; i++)                                         \
             y[i] = FN(name)(x[i]);                                             \
     }                                                                          \
-    static void FN(name##_bwd)(size_t n, const REAL *x, const REAL *gy,        \
-                               REAL *gx)                                       \
+    static void FN(name##_slope)(size_t n, const REAL *x, REAL *y, REAL *d)    \
     {                                                                          \
         TB_IVDEP                                                               \
-        for (size_t i = 0; i < n; i++)                                         \
-            gx[i] += gy[i] * FN(name##_d)(x[i]);                               \
-    }                                                                          \
-    static void FN(name##_tan)(size_t n, const REAL *x, const REAL *tx,        \
-                               REAL *ty)                                       \
-    {                                                                          \
+        for (size_t i = 0; y && i < n; i++) {                                  \
+            REAL at = x[i];                                                    \
+            y[i] = FN(name)(at);                                               \
+            d[i] = FN(name##_d)(at);                                           \
+        }                                                                      \
         TB_IVDEP                                                               \
-        for (size_t i = 0; i < n; i++)                                         \
-            ty[i] = tx[i] * FN(name##_d)(x[i]);                                \
+        for (size_t i = 0; !y && i < n; i++)                                   \
+            d[i] = FN(name##_d)(x[i]);                                         \
     }
 TB_UNARY_LIST(UNARY_LOOPS)
 #undef UNARY_LOOPS
@@ -278,24 +289,14 @@ static void FN(unary_fwd)(tb_unary f, size_t n, const void *x, void *y)
     loop[f](n, x, y);
 }
 
-static void FN(unary_bwd)(tb_unary f, size_t n, const void *x, const void *gy,
-                          void *gx)
+static void FN(unary_slope)(tb_unary f, size_t n, const void *x, void *y,
+                            void *d)
 {
-#define ROW(id, name) [TB_UNARY_##id] = FN(name##_bwd),
-    static void (*const loop[])(size_t, const REAL *, const REAL *,
+#define ROW(id, name) [TB_UNARY_##id] = FN(name##_slope),
+    static void (*const loop[])(size_t, const REAL *, REAL *,
                                 REAL *) = {TB_UNARY_LIST(ROW)};
 #undef ROW
-    loop[f](n, x, gy, gx);
-}
-
-static void FN(unary_tan)(tb_unary f, size_t n, const void *x, const void *tx,
-                          void *ty)
-{
-#define ROW(id, name) [TB_UNARY_##id] = FN(name##_tan),
-    static void (*const loop[])(size_t, const REAL *, const REAL *,
-                                REAL *) = {TB_UNARY_LIST(ROW)};
-#undef ROW
-    loop[f](n, x, tx, ty);
+    loop[f](n, x, y, d);
 }
 
 /* --- rows of width d ---------------------------------------------------- */

@@ -135,18 +135,16 @@ typedef struct tb_kern {
     void (*add)(size_t n, const void *a, const void *b, void *y);
     void (*sub)(size_t n, const void *a, const void *b, void *y);
     void (*mul)(size_t n, const void *a, const void *b, void *y);
-    void (*mul_acc)(size_t n, const void *a, const void *b, void *y);
+    /* y = base + a b; NULL is zero */
+    void (*mul_acc)(size_t n, const void *a, const void *b, const void *base,
+                    void *y);
     void (*scale)(size_t n, double c, const void *x, void *y);
     void (*axpy)(size_t n, double c, const void *x, void *y); /* y += c x */
     double (*dot)(size_t n, const void *a, const void *b);
     double (*sum)(size_t n, const void *a);
     void (*unary_fwd)(tb_unary f, size_t n, const void *x, void *y);
-    /* gx += gy f'(x); y must not be gx */
-    void (*unary_bwd)(tb_unary f, size_t n, const void *x, const void *gy,
-                      void *gx);
-    /* ty = tx f'(x) */
-    void (*unary_tan)(tb_unary f, size_t n, const void *x, const void *tx,
-                      void *ty);
+    /* d = f'(x), and y = f(x) unless it is NULL; y must not be d */
+    void (*unary_slope)(tb_unary f, size_t n, const void *x, void *y, void *d);
 
     /* rows of width d */
     void (*row_add)(size_t rows, size_t d, const void *v, void *y); /* y+=v */

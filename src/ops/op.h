@@ -129,6 +129,8 @@ typedef struct tb_op {
     unsigned data;  /* inputs that are given, not differentiated: masks and
                        running statistics. No gradient, no tangent */
     unsigned state; /* of those: running statistics, see `update` */
+    bool saves_ahead; /* what fwd saves is for later passes alone: where there
+                         are none, `saved` is NULL */
     bool rounds;    /* its products may round their operands to bf16 */
     bool alias; /* fwd is the identity on in[0]: out may share its storage */
     bool approximate; /* in some mode bwd is not the derivative of fwd: the

@@ -51,6 +51,7 @@ static void same_bwd(const tb_opcall *c, size_t from, size_t to)
         if (c->gin[i])
             c->k->mul_acc((to - from) * d, tb_op_peek(c, c->gout, at),
                           tb_op_peek(c, c->in[1 - i], at),
+                          tb_op_at(c, c->gin[i], at),
                           tb_op_at(c, c->gin[i], at));
 }
 
@@ -62,7 +63,7 @@ static void same_tan(const tb_opcall *c, size_t from, size_t to)
     for (int i = 0; i < 2; i++)
         if (c->tin[i])
             c->k->mul_acc((to - from) * d, tb_op_peek(c, c->tin[i], at),
-                          tb_op_peek(c, c->in[1 - i], at), ty);
+                          tb_op_peek(c, c->in[1 - i], at), ty, ty);
 }
 
 /* --- scalar times stream ------------------------------------------------ */
@@ -110,7 +111,8 @@ static void rows_mul_acc(const tb_opcall *c, size_t from, size_t to,
 {
     size_t d = c->out_shape.width;
     for (size_t r = from; r < to; r++)
-        c->k->mul_acc(d, tb_op_peek(c, x, r * d), v, tb_op_at(c, y, r * d));
+        c->k->mul_acc(d, tb_op_peek(c, x, r * d), v, tb_op_at(c, y, r * d),
+                      tb_op_at(c, y, r * d));
 }
 
 static void vector_fwd(const tb_opcall *c, size_t from, size_t to)

@@ -48,6 +48,11 @@ bool tb_plan_leaf(const tb_plan *p, int node)
     return p->graph->nodes[node].op->lane == TB_LANE_LEAF;
 }
 
+bool tb_plan_saves(const tb_plan *p, const tb_op *op)
+{
+    return p->passes || !op->saves_ahead;
+}
+
 bool tb_plan_stops(const tb_op *op)
 {
     return op->alias && op->jac == TB_JAC_ZERO;

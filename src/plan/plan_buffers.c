@@ -215,7 +215,7 @@ static tb_status place_call(tb_ctx *ctx, tb_plan *p, int node)
     const tb_op *op = p->graph->nodes[node].op;
     tb_step *s = &p->steps[node];
     size_t scratch = tb_op_scratch(op, &s->call);
-    size_t saved = op->saved ? op->saved(&s->call) : 0;
+    size_t saved = op->saved && tb_plan_saves(p, op) ? op->saved(&s->call) : 0;
     if (p->passes)
         TB_TRY(tb_plan_grow(ctx, p, saved, &p->saved_bytes, &s->saved_at));
     else

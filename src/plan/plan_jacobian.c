@@ -365,7 +365,10 @@ static void by_diagonal(const chunk *k, int node, size_t count, tb_opcall *c)
     c->scratch = slope + bytes;
     tb_op_backward(op, c);
     for (size_t i = 0; i < count; i++, gout += bytes, gin += bytes)
-        (adds ? w->k->mul_acc : w->k->mul)(n, gout, slope, gin);
+        if (adds)
+            w->k->mul_acc(n, gout, slope, gin, gin);
+        else
+            w->k->mul(n, gout, slope, gin);
 }
 
 static void call(const chunk *k, int node, bool wide, tb_opcall *c)

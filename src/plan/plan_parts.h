@@ -118,6 +118,9 @@ void tb_past_attend(const tb_run *r, int node, const tb_opcall *call);
 /** tb_plan_leaf - data or parameter: nothing to run. */
 bool tb_plan_leaf(const tb_plan *p, int node);
 
+/** tb_plan_saves - has a call of this op a saved block? */
+bool tb_plan_saves(const tb_plan *p, const tb_op *op);
+
 /** tb_plan_stops - same value, no derivative: stop. (An op that computes may
  * have no Jacobian in the streams and still pass to a parameter: embed.) */
 bool tb_plan_stops(const tb_op *op);

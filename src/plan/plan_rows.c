@@ -101,7 +101,7 @@ void tb_pending_add(tb_pending *q, const tb_op *op, tb_rows_fn rows,
     q->rows = tb_op_row_count(c);
     if (scratch)
         r->c.scratch = (char *)c->scratch + q->used;
-    if (scratch && !q->r->plan->passes) /* saved stands behind it */
+    if (c->saved && scratch && !q->r->plan->passes) /* it stands behind it */
         r->c.saved = (char *)c->saved + q->used;
     q->used += scratch;
 }

@@ -70,7 +70,8 @@ void tb_plan_call(tb_ctx *ctx, const tb_run *r, int node, bool forward,
             forward ? live_value(r, n->in[i]) : tb_plan_value(r, n->in[i]);
     if (forward || root_of(p, node)->place == TB_PLACE_SAVED)
         c->out = tb_plan_storage(r, root_of(p, node));
-    c->saved = (char *)(p->passes ? r->saved : r->work) + s->saved_at;
+    if (tb_plan_saves(p, n->op))
+        c->saved = (char *)(p->passes ? r->saved : r->work) + s->saved_at;
     c->scratch = r->work;
     c->rng = tb_plan_rng(r, node);
     if (r->past && n->op->place && r->past->moving[node])

@@ -187,6 +187,8 @@ static tb_status one_pass(tb_bench_job *j, const tb_op *op, tb_opcall *c,
                           bool bwd, double arrays, size_t elements)
 {
     TB_TRY(op_open(j, op, c));
+    if (!bwd && op->saves_ahead)
+        c->saved = NULL;
     add_pass(j, bwd ? tb_op_backward : tb_op_forward, op, c);
     j->bytes = arrays * 4 * (double)elements;
     j->stream = arrays > 2 ? TB_BENCH_2R1W : TB_BENCH_COPY;

@@ -42,7 +42,8 @@ CALL(add, k->add(b->n, b->x, b->z, b->y))
 CALL(add_in_place, k->add(b->n, b->y, b->z, b->y))
 CALL(sub, k->sub(b->n, b->x, b->z, b->y))
 CALL(mul, k->mul(b->n, b->x, b->z, b->y))
-CALL(mul_acc, k->mul_acc(b->n, b->x, b->z, b->y))
+CALL(mul_acc, k->mul_acc(b->n, b->x, b->z, b->y, b->y))
+CALL(mul_acc_written, k->mul_acc(b->n, b->x, b->z, NULL, b->y))
 CALL(scale, k->scale(b->n, 0.3, b->x, b->y))
 CALL(axpy, k->axpy(b->n, -1.7, b->x, b->y))
 CALL(dot, b->scalar = k->dot(b->n, b->x, b->z))
@@ -51,8 +52,8 @@ CALL(norm2, b->scalar = k->norm2(b->n, b->x))
 CALL(nonfinite, b->scalar = (double)k->nonfinite(b->n, b->x))
 #define UNARY(id, name)                                                        \
     CALL(name##_fwd, k->unary_fwd(TB_UNARY_##id, b->n, b->x, b->y))            \
-    CALL(name##_bwd, k->unary_bwd(TB_UNARY_##id, b->n, b->x, b->z, b->y))      \
-    CALL(name##_tan, k->unary_tan(TB_UNARY_##id, b->n, b->x, b->z, b->y))
+    CALL(name##_slope, k->unary_slope(TB_UNARY_##id, b->n, b->x, NULL, b->y))  \
+    CALL(name##_both, k->unary_slope(TB_UNARY_##id, b->n, b->x, b->y2, b->y))
 TB_UNARY_LIST(UNARY)
 #undef UNARY
 CALL(row_add, k->row_add(b->rows, b->d, b->v, b->y))
@@ -201,6 +202,7 @@ static const struct kernel_call {
     ONE(sub, sub)
     ONE(mul, mul)
     ONE(mul_acc, mul_acc)
+    ONE(mul_acc, mul_acc_written)
     ONE(scale, scale)
     ONE(axpy, axpy)
     ONE(dot, dot)
@@ -209,8 +211,8 @@ static const struct kernel_call {
     ONE(nonfinite, nonfinite)
 #define UNARY(id, name)                                                        \
     ONE(unary_fwd, name##_fwd)                                                 \
-    ONE(unary_bwd, name##_bwd)                                                 \
-    ONE(unary_tan, name##_tan)
+    ONE(unary_slope, name##_slope)                                             \
+    ONE(unary_slope, name##_both)
     TB_UNARY_LIST(UNARY)
 #undef UNARY
     ROWS(row_add, row_add)
