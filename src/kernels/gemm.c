@@ -5,6 +5,13 @@
 #include "kernels/kern_tables.h"
 #include "threads/threads.h"
 
+/* Few rows go by gemm_thin.h. */
+static bool own_adds_bias(const tb_gemm_args *g)
+{
+    enum { THIN = 64 };
+    return !g->bf16 && g->m > THIN && g->k > 0;
+}
+
 #if defined(__wasm__)
 
 void tb_gemm_load(tb_ctx *ctx)
@@ -23,6 +30,12 @@ void tb_gemm(tb_ctx *ctx, const tb_gemm_args *g)
         tb_gemm_bf16(ctx, g);
     else
         tb_gemm_own(ctx, g);
+}
+
+bool tb_gemm_adds_bias(const tb_ctx *ctx, const tb_gemm_args *g)
+{
+    (void)ctx;
+    return own_adds_bias(g);
 }
 
 #else
@@ -332,12 +345,18 @@ static bool fits(const choice *c, const tb_gemm_args *g, const char *isa)
            g->m >= c->rows && g->n >= c->cols;
 }
 
-static void run_f32(tb_ctx *ctx, const tb_gemm_args *g)
+static const choice *choice_of(const tb_ctx *ctx, const tb_gemm_args *g)
 {
     const choice *c = choices;
     const char *isa = tb_kern_get(ctx, TB_F32)->isa;
     while (!fits(c, g, isa))
         c++;
+    return c;
+}
+
+static void run_f32(tb_ctx *ctx, const tb_gemm_args *g)
+{
+    const choice *c = choice_of(ctx, g);
     for (size_t i = 0; !c->by[i](ctx, g); i++)
         ;
 }
@@ -349,6 +368,14 @@ static void run_f64(tb_ctx *ctx, const tb_gemm_args *g)
     bool ours = g->m >= 64 && g->n >= 32 && g->k >= 32 && has_avx512(ctx);
     if (ours || !tb_gemm_cblas(ctx, g))
         tb_gemm_own(ctx, g);
+}
+
+bool tb_gemm_adds_bias(const tb_ctx *ctx, const tb_gemm_args *g)
+{
+    if (!own_adds_bias(g))
+        return false;
+    return tb_ctx_is_exact(ctx) ||
+           (g->dtype == TB_F32 && choice_of(ctx, g)->by[0] == run_own);
 }
 
 void tb_gemm(tb_ctx *ctx, const tb_gemm_args *g)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Our own matrix product over REAL. Every element is, in this order, beta c,
  * then for each block of GEMM_KC values of k alpha times the block's sum over
- * k in increasing order. Compiled without FMA it has the same bits for any
- * tile, part or thread; compiled with FMA (gemm_fma_*.c) it is twice as fast.
+ * k in increasing order, then the bias. Compiled without FMA it has the same
+ * bits for any tile, part or thread; compiled with FMA (gemm_fma_*.c) it is
+ * twice as fast.
  *
  * A block of B is copied into panels of two vectors of columns and stays in
  * the second cache; strips of GEMM_MR rows of A pass by it, each read where it
@@ -210,10 +211,11 @@ static void FN(pack_b)(const tb_gemm_args *g, size_t k0, size_t kc, size_t j0,
 /* --- one tile ---------------------------------------------------------------
  */
 
-/* Where a tile goes: c = beta c + alpha times it, on the elements that exist.
- * `next`: a row that will be read soon. */
+/* Where a tile goes: c = beta c + alpha times it + bias, on the elements that
+ * exist; no bias: NULL. `next`: a row that will be read soon. */
 typedef struct FN(place) {
     REAL alpha, beta, *c;
+    const REAL *bias;
     size_t ldc, mr, nr;
     const REAL *next;
 } FN(place);
@@ -225,19 +227,25 @@ static void FN(store_part)(const FN(place) * p, const REAL *acc)
         for (size_t j = 0; j < p->nr; j++) {
             REAL sum = p->alpha * acc[i * FN(NR) + j];
             REAL *c = p->c + i * p->ldc + j;
-            *c = p->beta == 0 ? sum : p->beta * *c + sum;
+            sum = p->beta == 0 ? sum : p->beta * *c + sum;
+            *c = p->bias ? sum + p->bias[j] : sum;
         }
 }
 
-TB_INLINE void FN(store_vector)(const FN(place) * p, FN(vec) sum, REAL *c)
+TB_INLINE void FN(store_vector)(const FN(place) * p, FN(vec) sum, REAL *c,
+                                size_t j)
 {
     FN(vec) old;
     sum = p->alpha * sum;
     if (p->beta != 0) {
-        memcpy(&old, c, sizeof old);
+        memcpy(&old, c + j, sizeof old);
         sum = p->beta * old + sum;
     }
-    memcpy(c, &sum, sizeof sum);
+    if (p->bias) {
+        memcpy(&old, p->bias + j, sizeof old);
+        sum = sum + old;
+    }
+    memcpy(c + j, &sum, sizeof sum);
 }
 
 /* Some values of k: `a` and `b` move on. */
@@ -288,8 +296,8 @@ TB_INLINE void FN(tile)(size_t kc, const REAL *a, size_t row, size_t col,
     }
     GEMM_UNROLL
     for (int i = 0; i < GEMM_MR; i++) {
-        FN(store_vector)(p, c[i][0], p->c + (size_t)i * p->ldc);
-        FN(store_vector)(p, c[i][1], p->c + (size_t)i * p->ldc + FN(VEC));
+        FN(store_vector)(p, c[i][0], p->c + (size_t)i * p->ldc, 0);
+        FN(store_vector)(p, c[i][1], p->c + (size_t)i * p->ldc, FN(VEC));
     }
 }
 
@@ -339,10 +347,12 @@ TB_INLINE void FN(strip_times)(const tb_gemm_args *g, const FN(block) * s,
                                const REAL *a, size_t row, size_t col)
 {
     const REAL *panel = s->panels;
+    const bool last = s->k0 + s->kc == g->k;
     FN(place)
     p = {.alpha = (REAL)g->alpha,
          .beta = s->k0 == 0 ? (REAL)g->beta : 1,
          .c = (REAL *)g->c + i * g->ldc + s->j0,
+         .bias = g->bias && last ? (const REAL *)g->bias + s->j0 : NULL,
          .ldc = g->ldc,
          .mr = FN(least)(GEMM_MR, part->i1 - i)};
     size_t next = i + GEMM_MR;
@@ -353,6 +363,7 @@ TB_INLINE void FN(strip_times)(const tb_gemm_args *g, const FN(block) * s,
         p.nr = FN(least)(FN(NR), s->nc - j);
         FN(tile)(s->kc, a, row, col, panel, &p);
         p.c += FN(NR);
+        p.bias = p.bias ? p.bias + FN(NR) : NULL;
     }
 }
 

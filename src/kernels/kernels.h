@@ -262,6 +262,8 @@ typedef struct tb_gemm_args {
     const void *a, *b;
     void *c;
     size_t lda, ldb, ldc;
+    const void *bias; /* [n], added to every row at last: only where
+                         tb_gemm_adds_bias; NULL: none */
 } tb_gemm_args;
 
 /** tb_gemm - the back end that is fastest for this form and size: oneDNN's
@@ -270,6 +272,10 @@ typedef struct tb_gemm_args {
  * on the calling thread, and there it never opens a library: call tb_gemm_load
  * before. */
 void tb_gemm(tb_ctx *ctx, const tb_gemm_args *g);
+
+/** tb_gemm_adds_bias - does tb_gemm run this product by code that adds a bias
+ * as it writes, whatever libraries there are? */
+bool tb_gemm_adds_bias(const tb_ctx *ctx, const tb_gemm_args *g);
 
 /** With bf16, tb_gemm rounds as tb_kern.to_bf16 does. Where the processor has
  * AVX512_BF16: oneDNN's matmul primitive or our own kernel; both take subnormal

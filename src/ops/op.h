@@ -125,13 +125,13 @@ typedef struct tb_op {
     const char *attr_name[TB_OP_ATTRS];
     tb_lane lane;
     tb_jac jac;
-    unsigned needs; /* values that bwd and tan read */
-    unsigned data;  /* inputs that are given, not differentiated: masks and
-                       running statistics. No gradient, no tangent */
-    unsigned state; /* of those: running statistics, see `update` */
+    unsigned needs;   /* values that bwd and tan read */
+    unsigned data;    /* inputs that are given, not differentiated: masks and
+                         running statistics. No gradient, no tangent */
+    unsigned state;   /* of those: running statistics, see `update` */
     bool saves_ahead; /* what fwd saves is for later passes alone: where there
                          are none, `saved` is NULL */
-    bool rounds;    /* its products may round their operands to bf16 */
+    bool rounds;      /* its products may round their operands to bf16 */
     bool alias; /* fwd is the identity on in[0]: out may share its storage */
     bool approximate; /* in some mode bwd is not the derivative of fwd: the
                          paper's rule, stated in the op's file */
@@ -151,6 +151,8 @@ typedef struct tb_op {
     /* row parts: a row of streams in gives that row of streams out, so several
      * ops can go through memory together */
     tb_rows_fn fwd_rows, bwd_rows, tan_rows;
+    /* does fwd do all of this call, row part and all? NULL: never */
+    bool (*fwd_whole)(const tb_opcall *c);
     bool elements; /* they want elements [from, to) instead */
     bool sums;     /* out = in[0] + in[1] */
     /* rows [from, to) of `sum`, an op that sums into this one's in[0], and of

@@ -192,28 +192,40 @@ void tb_op_join(const tb_opcall *c, size_t pieces, size_t len, size_t first,
         tb_op_acc(c, g, j, sum[j]);
 }
 
+tb_gemm_args tb_op_product_args(const tb_opcall *c, tb_op_form form, size_t m,
+                                size_t n, size_t k, tb_op_mat a, tb_op_mat b,
+                                bool add, void *y, size_t ldy)
+{
+    return (tb_gemm_args){.dtype = c->k->dtype,
+                          .bf16 = c->bf16,
+                          .ta = form == TB_OP_TN,
+                          .tb = form == TB_OP_NT,
+                          .m = m,
+                          .n = n,
+                          .k = k,
+                          .alpha = 1,
+                          .beta = add ? 1 : 0,
+                          .a = a.p,
+                          .b = b.p,
+                          .c = y,
+                          .lda = a.ld,
+                          .ldb = b.ld,
+                          .ldc = ldy};
+}
+
+void tb_op_multiply(const tb_opcall *c, const tb_gemm_args *g)
+{
+    if (g->m != 0 && g->n != 0 && (g->k != 0 || g->beta == 0))
+        tb_gemm(c->ctx, g);
+}
+
 void tb_op_product(const tb_opcall *c, tb_op_form form, size_t m, size_t n,
                    size_t k, tb_op_mat a, tb_op_mat b, bool add, void *y,
                    size_t ldy)
 {
-    if (m == 0 || n == 0 || (k == 0 && add))
-        return;
-    const tb_gemm_args g = {.dtype = c->k->dtype,
-                            .bf16 = c->bf16,
-                            .ta = form == TB_OP_TN,
-                            .tb = form == TB_OP_NT,
-                            .m = m,
-                            .n = n,
-                            .k = k,
-                            .alpha = 1,
-                            .beta = add ? 1 : 0,
-                            .a = a.p,
-                            .b = b.p,
-                            .c = y,
-                            .lda = a.ld,
-                            .ldb = b.ld,
-                            .ldc = ldy};
-    tb_gemm(c->ctx, &g);
+    const tb_gemm_args g =
+        tb_op_product_args(c, form, m, n, k, a, b, add, y, ldy);
+    tb_op_multiply(c, &g);
 }
 
 bool tb_op_same(tb_shape a, tb_shape b)

@@ -87,6 +87,12 @@ void tb_op_product(const tb_opcall *c, tb_op_form form, size_t m, size_t n,
                    size_t k, tb_op_mat a, tb_op_mat b, bool add, void *y,
                    size_t ldy);
 
+/** tb_op_product_args, tb_op_multiply - the two halves of it. */
+tb_gemm_args tb_op_product_args(const tb_opcall *c, tb_op_form form, size_t m,
+                                size_t n, size_t k, tb_op_mat a, tb_op_mat b,
+                                bool add, void *y, size_t ldy);
+void tb_op_multiply(const tb_opcall *c, const tb_gemm_args *g);
+
 /* --- shape rules -------------------------------------------------------- */
 
 bool tb_op_same(tb_shape a, tb_shape b);

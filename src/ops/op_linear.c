@@ -20,12 +20,20 @@ static bool shape(const tb_shape *in, int nin, const double *attr,
 }
 
 /* y (+)= x W^T, for the primal and both halves of the tangent. */
+static tb_gemm_args product(const tb_opcall *c, const void *x, const void *w,
+                            bool add, void *y)
+{
+    size_t din = c->in_shape[0].width, dout = c->out_shape.width;
+    return tb_op_product_args(c, TB_OP_NT, tb_op_rows(c), dout, din,
+                              (tb_op_mat){x, din}, (tb_op_mat){w, din}, add, y,
+                              dout);
+}
+
 static void apply(const tb_opcall *c, const void *x, const void *w, bool add,
                   void *y)
 {
-    size_t din = c->in_shape[0].width, dout = c->out_shape.width;
-    tb_op_product(c, TB_OP_NT, tb_op_rows(c), dout, din, (tb_op_mat){x, din},
-                  (tb_op_mat){w, din}, add, y, dout);
+    const tb_gemm_args g = product(c, x, w, add, y);
+    tb_op_multiply(c, &g);
 }
 
 static void add_rows(const tb_opcall *c, size_t from, size_t to, const void *v,
@@ -49,9 +57,19 @@ static void tan_bias_range(const tb_opcall *c, size_t from, size_t to,
         add_rows(c, from, to, c->tin[2], c->tout);
 }
 
+/* Is the bias the product's business? */
+static bool fwd_whole(const tb_opcall *c)
+{
+    const tb_gemm_args g = product(c, c->in[0], c->in[1], false, c->out);
+    return tb_gemm_adds_bias(c->ctx, &g);
+}
+
 static void fwd(const tb_opcall *c)
 {
-    apply(c, c->in[0], c->in[1], false, c->out);
+    tb_gemm_args g = product(c, c->in[0], c->in[1], false, c->out);
+    if (c->nin > 2 && tb_gemm_adds_bias(c->ctx, &g))
+        g.bias = c->in[2];
+    tb_op_multiply(c, &g);
 }
 
 /* db = column sums of gy, in double */
@@ -118,6 +136,7 @@ const tb_op tb_op_linear = {
     .rounds = true,
     .shape = shape,
     .fwd = fwd,
+    .fwd_whole = fwd_whole,
     .bwd = bwd,
     .tan = tan_,
     .fwd_rows = bias_range,

@@ -45,7 +45,7 @@ bool tb_op_fwd_rows(const tb_op *op, const tb_opcall *c)
     bool any = false;
     for (int i = 0; i < c->nin; i++)
         any = any || !op->rows_in || (op->rows_in & TB_NEED_IN(i));
-    return op->fwd_rows && any;
+    return op->fwd_rows && any && !(op->fwd_whole && op->fwd_whole(c));
 }
 
 bool tb_op_row_wise(const tb_op *op, const tb_opcall *c, int i)

@@ -23,10 +23,9 @@ static size_t slopes(const tb_opcall *c)
 static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     (void)chunk;
-    c->k->mul_acc(to - from, tb_op_peek(c, c->gout, from),
-                  tb_op_peek(c, c->saved, from),
-                  tb_op_peek(c, c->gbase[0], from),
-                  tb_op_at(c, c->gin[0], from));
+    c->k->mul_acc(
+        to - from, tb_op_peek(c, c->gout, from), tb_op_peek(c, c->saved, from),
+        tb_op_peek(c, c->gbase[0], from), tb_op_at(c, c->gin[0], from));
 }
 
 static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)

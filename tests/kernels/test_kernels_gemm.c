@@ -485,6 +485,35 @@ TB_TEST(own_has_the_bits_of_ref_on_every_isa)
     }
 }
 
+/* A bias that is added as the product is written, or by itself. */
+TB_TEST(a_bias_comes_last)
+{
+    static float want[BUF_MAX], bias[91];
+    product p;
+    product_init(T, &p);
+    tb_test_fill(T, TB_F32, bias, TB_LEN(bias));
+    for (int exact = 0; exact < 2; exact++)
+        for (int form = 0; form < 4; form++) {
+            tb_ctx_exact(T->ctx, exact);
+            product_fill(T, &p, TB_F32, form, 70, TB_LEN(bias), 700, 0);
+            if (!tb_gemm_adds_bias(T->ctx, &p.g)) {
+                TB_CHECK(T, !exact);
+                continue;
+            }
+            tb_gemm(T->ctx, &p.g);
+            for (size_t i = 0; i < p.g.m; i++)
+                tb_kern_get(T->ctx, TB_F32)
+                    ->row_add(1, p.g.n, bias, (float *)p.g.c + i * p.g.ldc);
+            memcpy(want, p.g.c, p.c_bytes);
+            product_reset(&p);
+            p.g.bias = bias;
+            tb_gemm(T->ctx, &p.g);
+            TB_SAME(T, p.g.c, want, p.c_bytes);
+        }
+    product_fill(T, &p, TB_F32, 2, 3, 91, 700, 0);
+    TB_CHECK(T, !tb_gemm_adds_bias(T->ctx, &p.g));
+}
+
 TB_TEST(exact_has_the_bits_of_ref_for_any_threads)
 {
     static double want[BUF_MAX];
