@@ -20,7 +20,7 @@ static const char words[] =
 
 static void write_words(char *out, size_t cap)
 {
-    char kinds[2048] = "";
+    char kinds[3072] = "";
     const char *form, *what;
     size_t used = 0;
     for (size_t i = 0; tb_bench_form(i, &form, &what); i++)
@@ -235,7 +235,7 @@ int cmd_bench(tb_ctx *ctx, int argc, char **argv)
 {
     bool json = false;
     size_t rounds = 0;
-    char detail[3072];
+    char detail[4096];
     const opt_usage usage = {
         .name = "bench",
         .operands = "[CASE...]",

@@ -159,23 +159,43 @@ tb_status tb_bench_rmsnorm(tb_bench_job *j, const size_t *size, size_t what)
     return norm_open(j, &tb_op_rmsnorm, 2, size, what);
 }
 
-/* Bytes of one pass over all: x and f in, their sum and its norm out. */
+/* an op of `nin` streams of R rows of D */
+static tb_opcall streams_call(const size_t *size, int nin)
+{
+    const tb_shape stream = {TB_SHAPE_STREAM, size[1], 1};
+    return (tb_opcall){
+        .batch = 1, .time = size[0], .nin = nin, .in_shape = {stream, stream}};
+}
+
+/* `first` of some streams, then `then` of what it gives; in one pass, which has
+ * to move so many arrays. */
+static tb_status pair_open(tb_bench_job *j, const tb_op *first, tb_opcall *a,
+                           const tb_op *then, tb_opcall *b, double arrays)
+{
+    TB_TRY(op_open(j, first, a));
+    b->in[0] = a->out;
+    TB_TRY(op_open(j, then, b));
+    TB_TRY(open_together(j, (const tb_op *const[]){first, then},
+                         (const tb_opcall *const[]){a, b}));
+    j->bytes =
+        arrays * 4 * (double)tb_shape_count(a->out_shape, a->batch, a->time);
+    j->stream = arrays > 3 ? TB_BENCH_2R2W : TB_BENCH_2R1W;
+    return TB_OK;
+}
+
+/* x and f in, their sum and its norm out; backward x, the gradients of norm and
+ * sum in, that of x and f out. */
 tb_status tb_bench_addnorm(tb_bench_job *j, const size_t *size, size_t what)
 {
-    (void)what;
-    const tb_shape stream = {TB_SHAPE_STREAM, size[1], 1};
-    tb_opcall norm = norm_call(size, 3);
-    tb_opcall add = {
-        .batch = 1, .time = size[0], .nin = 2, .in_shape = {stream, stream}};
-    TB_TRY(op_open(j, &tb_op_add, &add));
-    norm.in[0] = add.out;
+    tb_opcall add = streams_call(size, 2), norm = norm_call(size, 3);
+    if (what == FWD)
+        return pair_open(j, &tb_op_add, &add, &tb_op_layernorm, &norm, 4);
     TB_TRY(op_open(j, &tb_op_layernorm, &norm));
-    TB_TRY(open_together(j,
-                         (const tb_op *const[]){&tb_op_add, &tb_op_layernorm},
-                         (const tb_opcall *const[]){&add, &norm}));
+    norm.gbase[0] = tb_bench_normals(j, size[0] * size[1]);
+    add_pass(j, tb_op_backward, &tb_op_layernorm, &norm);
     j->bytes = 4.0 * 4 * (double)size[0] * (double)size[1];
-    j->stream = TB_BENCH_2R2W;
-    return TB_OK;
+    j->stream = TB_BENCH_2R1W;
+    return norm.gbase[0] ? TB_OK : TB_ERR_MEMORY;
 }
 
 /* --- elements, losses, tables -----------------------------------------------
@@ -199,16 +219,42 @@ static tb_status one_pass(tb_bench_job *j, const tb_op *op, tb_opcall *c,
 static tb_status rows_open(tb_bench_job *j, const tb_op *op, const size_t *size,
                            bool bwd)
 {
-    tb_opcall c = {.batch = 1,
-                   .time = size[0],
-                   .nin = 1,
-                   .in_shape = {{TB_SHAPE_STREAM, size[1], 1}}};
+    tb_opcall c = streams_call(size, 1);
     return one_pass(j, op, &c, bwd, bwd ? 3 : 2, size[0] * size[1]);
 }
 
 tb_status tb_bench_gelu(tb_bench_job *j, const size_t *size, size_t what)
 {
     return rows_open(j, &tb_op_gelu, size, what == BWD);
+}
+
+tb_status tb_bench_gelu_tanh(tb_bench_job *j, const size_t *size, size_t what)
+{
+    return rows_open(j, &tb_op_gelu_tanh, size, what == BWD);
+}
+
+tb_status tb_bench_silu(tb_bench_job *j, const size_t *size, size_t what)
+{
+    return rows_open(j, &tb_op_silu, size, what == BWD);
+}
+
+/* the gate and what it lets through in */
+tb_status tb_bench_swiglu(tb_bench_job *j, const size_t *size, size_t what)
+{
+    (void)what;
+    tb_opcall silu = streams_call(size, 1), mul = streams_call(size, 2);
+    return pair_open(j, &tb_op_silu, &silu, &tb_op_mul, &mul, 3);
+}
+
+/* Backward turns the gradient back and reads nothing else. */
+tb_status tb_bench_rope(tb_bench_job *j, const size_t *size, size_t what)
+{
+    const size_t rows[] = {size[1], size[2] * size[3]};
+    tb_opcall c = streams_call(rows, 1);
+    c.batch = size[0];
+    c.attr[TB_ATTR_ROPE_HEADS] = (double)size[2];
+    return one_pass(j, &tb_op_rope, &c, what == BWD, 2,
+                    size[0] * rows[0] * rows[1]);
 }
 
 tb_status tb_bench_softmax(tb_bench_job *j, const size_t *size, size_t what)

@@ -12,7 +12,9 @@ from tb_cli import Skip, alone, test  # noqa: E402
 
 TINY = ["norm:5x7:fwd", "norm:5x7:bwd", "norm:5x7:tan", "rmsnorm:5x7:fwd",
         "rmsnorm:5x7:bwd", "rmsnorm:5x7:tan", "addnorm:5x7:fwd",
-        "gelu:5x7:fwd", "gelu:5x7:bwd", "softmax:5x7:fwd", "softmax:5x7:bwd",
+        "addnorm:5x7:bwd", "gelu:5x7:fwd", "gelu:5x7:bwd", "gelu_tanh:5x7:fwd",
+        "gelu_tanh:5x7:bwd", "silu:5x7:fwd", "silu:5x7:bwd", "swiglu:5x7:fwd",
+        "rope:2x5x2x4:fwd", "rope:2x5x2x4:bwd", "softmax:5x7:fwd", "softmax:5x7:bwd",
         "xent:5x7:fwd", "xent:5x7:bwd", "embed:5x7x11:fwd", "embed:5x7x11:bwd",
         "gemm:3x5x7:f32", "gemm:3x5x7:f32-nt", "gemm:3x5x7:f32-tn",
         "gemm:3x5x7:f32-own", "gemm:3x5x7:f32-nt-own", "gemm:3x5x7:f32-tn-own",
@@ -22,8 +24,8 @@ TINY = ["norm:5x7:fwd", "norm:5x7:bwd", "norm:5x7:tan", "rmsnorm:5x7:fwd",
         "norm:1x1:fwd", "adamw:5x7:f32",
         "step:L2d96T3B1V2:f32", "generate:L1d8T4V5:f32",
         "generate:L2d8T1V3:f32", "flow:L1d8T4B1:grad", "jacobian:d4T2:f32"]
-MEMORY = ("norm", "rmsnorm", "addnorm", "gelu", "softmax", "xent", "embed",
-          "adamw")
+MEMORY = ("norm", "rmsnorm", "addnorm", "gelu", "gelu_tanh", "silu", "swiglu",
+          "rope", "softmax", "xent", "embed", "adamw")
 STREAM = {"copy": "stream_gbps", "2r1w": "stream_2r1w_gbps",
           "2r2w": "stream_2r2w_gbps"}
 
@@ -75,10 +77,12 @@ def bench_counts(t):
 
 @test
 def bench_element_counts(t):
-    c = run(t, "gelu:5x7:fwd", "gelu:5x7:bwd", "softmax:5x7:bwd", "xent:5x7:fwd",
-            "xent:5x7:bwd", "embed:5x7x11:fwd", "embed:5x7x11:bwd", "adamw:5x7:f32")["cases"]
-    for case, floats in zip(c, (2 * 35, 3 * 35, 3 * 35, 35, 2 * 35, 2 * 35,
-                                3 * 35, 8 * 35)):
+    arrays = {"gelu:5x7:fwd": 2, "gelu:5x7:bwd": 3, "softmax:5x7:bwd": 3,
+              "xent:5x7:fwd": 1, "xent:5x7:bwd": 2, "embed:5x7x11:fwd": 2,
+              "embed:5x7x11:bwd": 3, "adamw:5x7:f32": 8, "addnorm:5x7:bwd": 4,
+              "swiglu:5x7:fwd": 3, "silu:5x7:bwd": 3, "rope:1x5x1x6:bwd": 2}
+    for case in run(t, *arrays)["cases"]:
+        floats = arrays[case["case"]] * (30 if "rope" in case["case"] else 35)
         t.near(case["gbps"] * case["seconds"] * 1e9, 4 * floats, 1e-6)
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A step allocates nothing: from the second one on every allocation would
  * fail. Nor does it start threads. */
-#include "model/model.h"
+#include "model/parts.h"
 #include "tb_test.h"
 #include "threads/threads.h"
 #include "train/optimizer.h"
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 enum { BATCH = 2, TIME = 20, VOCAB = 13, STEPS = 4 };
+enum { PASSES = TB_PASS_BWD | TB_PASS_ONCE };
 
 static tb_status make(tb_test *T, const char *what, size_t width, tb_block **b,
                       tb_model **m)
@@ -24,7 +25,7 @@ static tb_status make(tb_test *T, const char *what, size_t width, tb_block **b,
     TB_TRY(tb_block_load(T->ctx, what, b));
     TB_TRY(tb_model_create(T->ctx, *b, &s, TB_F32, m));
     TB_TRY(tb_model_init(*m, 1));
-    return tb_model_bind(*m, BATCH, TIME, TB_PASS_BWD | TB_PASS_ONCE);
+    return tb_model_bind(*m, BATCH, TIME, PASSES);
 }
 
 static tb_status step(tb_model *m, tb_optimizer *o, size_t number)
@@ -50,7 +51,10 @@ static void steady(tb_test *T, const char *what)
     tb_block *b = NULL;
     tb_model *m = NULL;
     tb_optimizer *o = NULL;
+    size_t bytes = 0, saved;
     TB_OKAY(T, make(T, what, 32, &b, &m));
+    TB_OKAY(T, tb_model_memory(m, BATCH, TIME, TIME, PASSES, &bytes, &saved));
+    TB_CHECK(T, bytes == m->bound->bytes); /* as train says before */
     TB_OKAY(T, tb_optimizer_create(T->ctx, TB_F32, m->views, m->nviews,
                                    m->nelements, m->params, &o));
     TB_OKAY(T, step(m, o, 1));
