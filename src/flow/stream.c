@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What single tokens and single numbers of a vector do: the shortest and the
- * longest gradient of a token, outliers of the stream, how far a sublayer turns
- * each token. Pieces are cut by size alone. */
+/* What single tokens do: the shortest and the longest gradient of a token, how
+ * far a sublayer turns each token. Pieces are cut by size alone. */
 #include "flow/walk.h"
 
 enum { GRAIN = 16384 };
@@ -116,70 +115,6 @@ static void stream_piece(void *arg, size_t piece)
     w->square[piece] = square;
 }
 
-/* --- outliers ------------------------------------------------------------ */
-
-static double magnitude(tb_dtype t, const void *x, size_t i)
-{
-    return tb_fabs(t == TB_F64 ? ((const double *)x)[i]
-                               : (double)((const float *)x)[i]);
-}
-
-/* The three largest magnitudes; what is not finite is the verdict's. */
-void tb_flow_top(tb_dtype t, size_t n, const void *x, double top[3], size_t *at)
-{
-    top[0] = top[1] = top[2] = 0;
-    *at = 0;
-    for (size_t i = 0; i < n; i++) {
-        double v = magnitude(t, x, i);
-        if (!(v > top[2]) || !tb_isfinite(v))
-            continue;
-        if (v > top[0])
-            *at = i;
-        top[2] = v > top[1] ? top[1] : v;
-        if (v > top[1]) {
-            top[1] = v > top[0] ? top[0] : v;
-            top[0] = v > top[0] ? v : top[0];
-        }
-    }
-}
-
-static uint64_t key_of(tb_dtype t, const void *x, size_t i)
-{
-    double v = magnitude(t, x, i);
-    uint64_t key;
-    memcpy(&key, &v, sizeof key);
-    return key; /* magnitudes order like their bits */
-}
-
-/* The one in the middle (of an even number the upper), 12 bits at a time. */
-tb_status tb_flow_middle(tb_ctx *ctx, tb_dtype t, size_t n, const void *x,
-                         double *out)
-{
-    enum { BITS = 12, WAYS = 1 << BITS, FLOAT_END = 16 };
-    int end = t == TB_F64 ? -BITS : FLOAT_END; /* a float's other bits are 0 */
-    size_t *count = tb_alloc(ctx, WAYS, sizeof *count), below = n / 2;
-    uint64_t found = 0, mask = 0;
-    if (!count)
-        return TB_ERR_MEMORY;
-    for (int shift = 52; shift > end; shift -= BITS) {
-        int by = shift < 0 ? 0 : shift, bits = shift < 0 ? BITS + shift : BITS;
-        uint64_t way = ((uint64_t)1 << bits) - 1;
-        memset(count, 0, WAYS * sizeof *count);
-        for (size_t i = 0; i < n; i++) {
-            uint64_t key = key_of(t, x, i);
-            count[key >> by & way] += (key & mask) == found;
-        }
-        uint64_t w = 0;
-        for (; below >= count[w]; w++)
-            below -= count[w];
-        found |= w << by;
-        mask |= way << by;
-    }
-    memcpy(out, &found, sizeof found);
-    tb_free(ctx, count);
-    return TB_OK;
-}
-
 /* --- a row --------------------------------------------------------------- */
 
 /* Standard deviation over the first token of every row of T. */
@@ -216,8 +151,9 @@ tb_status tb_walk_stream(tb_walk *w, const void *before, const void *x,
     row->angle = turned / (double)s.tokens;
     row->norm_x = tb_sqrt(square / (double)s.tokens);
     row->std_first = first_tokens(w, x);
-    tb_flow_top(w->m->dtype, w->nx, x, row->top_x, &at);
+    TB_TRY(tb_flow_outliers(w->ctx, w->m->dtype, w->nx, x, row->top_x, &at,
+                            &row->median_x));
     row->top_token = at / d + 1;
     row->top_channel = at % d + 1;
-    return tb_flow_middle(w->ctx, w->m->dtype, w->nx, x, &row->median_x);
+    return TB_OK;
 }

@@ -35,18 +35,18 @@ tb_spread tb_flow_spread(const tb_ctx *ctx, const tb_kern *k, size_t n,
 tb_spread tb_flow_moments(const tb_ctx *ctx, const tb_kern *k, size_t n,
                           const void *x);
 
+/* --- single tokens (stream.c), single numbers (outliers.c) --------------- */
+
 /** tb_flow_tokens - lengths of the shortest and of the longest token of a
  * vector [streams, tokens, d]; nan if there is one. */
 void tb_flow_tokens(const tb_ctx *ctx, const tb_kern *k, size_t tokens,
                     size_t d, size_t streams, const void *x, double *low,
                     double *high);
-/** tb_flow_top - the three largest finite magnitudes, falling, and where the
- * first of them is. */
-void tb_flow_top(tb_dtype t, size_t n, const void *x, double top[3],
-                 size_t *at);
-/** tb_flow_middle - magnitude number n/2 of n in rising order, from 0. */
-tb_status tb_flow_middle(tb_ctx *ctx, tb_dtype t, size_t n, const void *x,
-                         double *out);
+/** tb_flow_outliers - the three largest finite magnitudes, falling, and where
+ * the first of them is; magnitude number n/2 of n > 0 in rising order, from 0.
+ */
+tb_status tb_flow_outliers(tb_ctx *ctx, tb_dtype t, size_t n, const void *x,
+                           double top[3], size_t *at, double *middle);
 /** tb_flow_angle - acos over pi, within 1e-15. */
 double tb_flow_angle(double cos);
 

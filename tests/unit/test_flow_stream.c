@@ -23,30 +23,57 @@ static int rising(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-TB_TEST(the_middle_and_the_top)
+static bool are_outliers(const double *sorted, size_t n, const double top[3],
+                         double largest, double middle)
 {
-    enum { N = 5001 };
+    bool same = middle == sorted[n / 2] && largest == sorted[n - 1];
+    for (size_t k = 0; k < 3; k++)
+        same = same && top[k] == (k < n ? sorted[n - 1 - k] : 0);
+    return same;
+}
+
+/* One piece and several; numbers of all sizes, and many that are equal. */
+TB_TEST(outliers)
+{
+    enum { N = 78125 };
     static double x[N], sorted[N];
     static float small[N];
-    for (size_t n = 1; n <= N; n = n < 8 ? n + 1 : n * 5) {
+    for (size_t n = 1; n <= N; n = n < 8 ? n + 1 : n * 5 / 2) {
         double middle, top[3];
         size_t at;
         for (size_t i = 0; i < n; i++) {
-            small[i] =
-                (float)(tb_test_normal(T) * tb_exp(8 * tb_test_normal(T)));
+            double v = tb_test_normal(T) * tb_exp(8 * tb_test_normal(T));
+            small[i] = (float)(n % 3 ? v : trunc(v));
             x[i] = (double)small[i];
             sorted[i] = fabs(x[i]);
         }
         qsort(sorted, n, sizeof *sorted, rising);
-        TB_OKAY(T, tb_flow_middle(T->ctx, TB_F64, n, x, &middle));
-        TB_CHECK(T, middle == sorted[n / 2]);
-        TB_OKAY(T, tb_flow_middle(T->ctx, TB_F32, n, small, &middle));
-        TB_CHECK(T, middle == sorted[n / 2]);
-        tb_flow_top(TB_F32, n, small, top, &at);
-        for (size_t k = 0; k < 3; k++)
-            TB_CHECK(T, top[k] == (k < n ? sorted[n - 1 - k] : 0));
-        TB_CHECK(T, fabs(x[at]) == sorted[n - 1]);
+        TB_OKAY(T, tb_flow_outliers(T->ctx, TB_F64, n, x, top, &at, &middle));
+        TB_CHECK(T, are_outliers(sorted, n, top, fabs(x[at]), middle));
+        TB_OKAY(T,
+                tb_flow_outliers(T->ctx, TB_F32, n, small, top, &at, &middle));
+        TB_CHECK(T, are_outliers(sorted, n, top, fabs(x[at]), middle));
     }
+}
+
+/* The first of equals; what is not finite is no outlier, but counts. */
+TB_TEST(outliers_that_are_equal_or_not_finite)
+{
+    enum { N = 50000 };
+    static float x[N];
+    double middle, top[3];
+    size_t at;
+    for (size_t i = 0; i < N; i++)
+        x[i] = 1;
+    x[30001] = x[40001] = -7;
+    TB_OKAY(T, tb_flow_outliers(T->ctx, TB_F32, N, x, top, &at, &middle));
+    TB_CHECK(T, top[0] == 7 && top[1] == 7 && top[2] == 1 && at == 30001);
+    TB_CHECK(T, middle == 1);
+    for (size_t i = 0; i < N / 2 + 1; i++)
+        x[i] = i % 2 ? -INFINITY : (float)NAN;
+    TB_OKAY(T, tb_flow_outliers(T->ctx, TB_F32, N, x, top, &at, &middle));
+    TB_CHECK(T, top[0] == 7 && top[2] == 1 && at == 30001);
+    TB_CHECK(T, middle == (double)INFINITY);
 }
 
 /* Two streams of five tokens: a token is both of its rows. */
