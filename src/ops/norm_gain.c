@@ -30,17 +30,34 @@ static bool only_u(const row *p)
     return p->d <= (p->e2 > 0 ? 2u : 1u);
 }
 
-static void read_row(const tb_opcall *c, const tb_norm_form *f, size_t r,
-                     double *u, row *p)
+static void read_stat(const tb_opcall *c, const tb_norm_form *f, size_t r,
+                      row *p)
 {
     tb_norm_stat stat = tb_norm_stat_get(c, f, r);
     p->rstd = stat.r;
     p->kappa = stat.kappa;
     p->e2 = f->family == TB_FAMILY_LAYER ? 1 / (double)p->d : 0;
+}
+
+static void read_row(const tb_opcall *c, const tb_norm_form *f, size_t r,
+                     double *u, row *p)
+{
+    tb_norm_stat stat = tb_norm_stat_get(c, f, r);
     p->u = u;
     tb_norm_direction(c, tb_op_peek(c, c->in[0], r * p->d), stat.mean, p->d, u);
     for (size_t i = 0; i < p->d && only_u(p); i++)
         u[i] = (i ? -1 : 1) * tb_sqrt(1 - p->e2);
+}
+
+/* Does x differ from its mean anywhere? */
+static bool has_direction(const tb_opcall *c, const tb_norm_form *f, size_t r)
+{
+    const void *x = tb_op_peek(c, c->in[0], r * f->d);
+    double mean = tb_norm_stat_get(c, f, r).mean;
+    size_t i = 0;
+    while (i < f->d && tb_op_get(c, x, i) == mean)
+        i++;
+    return i < f->d;
 }
 
 /* --- the two measures, both for s = 1 and largest gain 1 ---------------- */
@@ -56,6 +73,14 @@ static double frobenius2(const row *p)
         sum += p->w[i] * ((rest > 0 ? rest : 0) + p->kappa * p->kappa * u2);
     }
     return sum;
+}
+
+/* The same where all |g| are equal, which needs no u: P has d singular values
+ * 1, less one for e, and kappa in place of one for u. */
+static double flat_frobenius2(const row *p, bool has_u)
+{
+    double ones = (double)p->d - (p->e2 > 0 ? 1 : 0);
+    return ones - (has_u ? 1 : 0) * (1 - p->kappa * p->kappa);
 }
 
 /* Does diag(g) P P diag(g) = D - A S A', D = diag(g^2), A = diag(g) [e, q u],
@@ -135,10 +160,10 @@ static double weights(const tb_opcall *c, size_t d, double *w, bool *flat)
     return big;
 }
 
-/* Largest singular value of one row, at least `least`. */
-static double row_max(const row *p, bool flat, double g, double least)
+/* Largest singular value of one row, at least `least`; f: its frobenius2. */
+static double row_max(const row *p, bool flat, double g, double f, double least)
 {
-    double scale = g * p->rstd, f = frobenius2(p);
+    double scale = g * p->rstd;
     if (scale != scale || scale == 0)
         return scale != scale ? scale : least; /* nan stays visible */
     if (only_u(p) || flat)
@@ -162,10 +187,16 @@ static void gain_part(const tb_opcall *c, tb_norm_family family, size_t from,
     double g = weights(c, f.d, mine.w, &flat);
     *mine.sum = *mine.max = 0;
     for (size_t r = from * f.groups; r < to * f.groups; r++) {
-        read_row(c, &f, r, mine.u, &p);
-        double scale = g * p.rstd;
-        *mine.sum += scale * scale * frobenius2(&p);
-        *mine.max = row_max(&p, flat, g, *mine.max);
+        read_stat(c, &f, r, &p);
+        double scale = g * p.rstd, square;
+        if (flat && !only_u(&p) && scale > 0) {
+            square = flat_frobenius2(&p, has_direction(c, &f, r));
+        } else {
+            read_row(c, &f, r, mine.u, &p);
+            square = frobenius2(&p);
+        }
+        *mine.sum += scale * scale * square;
+        *mine.max = row_max(&p, flat, g, square, *mine.max);
     }
 }
 
