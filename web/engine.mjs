@@ -8,7 +8,7 @@
 const utf8 = new TextEncoder();
 const FORMATS = ["text", "latex", "mathml", "svg"];
 const COTANGENTS = ["loss", "random", "coherent"];
-const SHOT_FACES = ["json", "svg", "tables", "text"];
+const SHOT_FACES = ["json", "svg", "tables", "text", "stack"];
 const GIVEN = { set: 0, grad: 1, tangent: 2 };
 
 // dimensions and numbers of nested lists: [[1,2],[3,4]] -> [2,2], [1,2,3,4]
@@ -68,7 +68,7 @@ class Engine {
   }
 
   // a shot with settings as `picture --set` takes them; face: json, svg (for
-  // a page), tables (HTML) or text
+  // a page), stack (for a phone), tables (HTML) or text
   shot(name, settings, face) {
     return this.#lend([utf8.encode(name), utf8.encode(settings)],
       (at, n, set_at, set_n) => this.exports.tb_web_picture(at, n, set_at,

@@ -190,18 +190,18 @@ int tb_web_flow(const char *what, size_t n, uint32_t seed, int dtype,
 
 /* --- shots ---------------------------------------------------------------- */
 
-enum { AS_JSON, AS_SVG, AS_TABLES, AS_TEXT };
+enum { AS_JSON, AS_SVG, AS_TABLES, AS_TEXT, AS_STACK };
 
 static tb_status print_shot(const tb_shot *shot, int face)
 {
-    static const tb_svg how = {.in_html = true};
+    const tb_svg how = {.in_html = true, .stacked = face == AS_STACK};
     if (face == AS_JSON) {
         TB_TRY(tb_json_create(page.ctx, &page.json));
         tb_shot_json(shot, page.json, NULL);
         return TB_OK;
     }
     TB_TRY(tb_out_create(page.ctx, &page.out));
-    if (face == AS_SVG)
+    if (face == AS_SVG || face == AS_STACK)
         return tb_shot_svg(shot, &how, page.out);
     if (face == AS_TABLES)
         return tb_shot_html(shot, page.out);
@@ -209,8 +209,8 @@ static tb_status print_shot(const tb_shot *shot, int face)
 }
 
 /** tb_web_picture - a shot with settings as `picture --set` takes them.
- * `face`: 0 JSON, 1 SVG for a page, 2 HTML tables, 3 text; the faces of one
- * shot, asked for one after the other, are computed once. */
+ * `face`: 0 JSON, 1 SVG for a page, 2 HTML tables, 3 text, 4 SVG for a phone;
+ * the faces of one shot, asked for one after the other, are computed once. */
 EXPORT(tb_web_picture)
 int tb_web_picture(const char *name, size_t n, const char *settings, size_t m,
                    int face);

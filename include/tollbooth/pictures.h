@@ -154,6 +154,7 @@ typedef struct tb_svg {
     bool in_html;       /* no XML header, no <style>: the page has it */
     const char *prefix; /* put before every id; "fig" if NULL */
     tb_theme theme;
+    bool stacked; /* of a shot: no two panels side by side, as on a phone */
     /* NULL, or: as large as fits on paper of this width and height, in points,
      * turned where it may be; written in millimetres */
     const tb_sheet *sheet;

@@ -3,7 +3,7 @@
  * sentences with their numbers, its checks. */
 #include "pictures/shot_parts.h"
 
-enum { GAP = 18, MARGIN = 14, TITLE = 40, WIDEST = 760 };
+enum { GAP = 18, MARGIN = 14, TITLE = 40, WIDEST = 760, PHONE = 349 };
 
 static const shot_panel *panel_at(const tb_shot *s, size_t i)
 {
@@ -50,6 +50,7 @@ const char *shot_sentence(const tb_shot *s, tb_arena *a, size_t i)
 typedef struct place {
     double x, y, bottom, right;
     size_t count;
+    bool stacked; /* every panel begins a row */
 } place;
 
 static tb_status put_panel(const tb_shot *s, const shot_panel *p, place *at,
@@ -58,7 +59,7 @@ static tb_status put_panel(const tb_shot *s, const shot_panel *p, place *at,
     char prefix[24];
     tb_scene *part;
     TB_TRY(p->face->scene(s->ctx, p->data, &part));
-    if (!p->beside || at->x == 0) {
+    if (!p->beside || at->x == 0 || at->stacked) {
         at->x = 0;
         at->y = at->bottom + (at->count ? GAP : 0);
     }
@@ -74,25 +75,41 @@ static tb_status put_panel(const tb_shot *s, const shot_panel *p, place *at,
     return TB_OK;
 }
 
-tb_status tb_shot_scene(const tb_shot *s, tb_scene **out)
+static const tb_style title_style = {.size = 17, .bold = true};
+
+/* Above the panels, as wide as they or a little wider; on a phone in lines. */
+static void put_title(const tb_shot *s, place *at, tb_scene *all)
+{
+    double needs = 2 * MARGIN + tb_text_width(s->title, 17, true);
+    at->right = tb_max2(at->right, tb_min2(WIDEST, needs));
+    const char *title =
+        tb_shorten_px(&all->arena, s->title, at->right - 2 * MARGIN, 17, true);
+    tb_scene_text(all, MARGIN, 26, title ? title : "", &title_style);
+}
+
+static tb_status draw(const tb_shot *s, bool stacked, tb_scene **out)
 {
     tb_scene *all;
-    place at = {.bottom = TITLE, .right = 320};
+    place at = {.bottom = TITLE, .right = 320, .stacked = stacked};
     *out = NULL;
     TB_TRY(tb_scene_create(s->ctx, 100, 100, s->title, s->desc, &all));
     tb_status status = TB_OK;
+    if (stacked)
+        at.bottom = tb_scene_wrap(all, MARGIN, 26, PHONE - 2 * MARGIN, s->title,
+                                  &title_style);
     for (size_t i = 0; i < s->panels.n && status == TB_OK; i++)
         status = put_panel(s, panel_at(s, i), &at, all);
     if (status != TB_OK)
         tb_scene_fail(all, status);
-    tb_style bold = {.size = 17, .bold = true};
-    double needs = 2 * MARGIN + tb_text_width(s->title, 17, true);
-    at.right = tb_max2(at.right, tb_min2(WIDEST, needs));
-    const char *title =
-        tb_shorten_px(&all->arena, s->title, at.right - 2 * MARGIN, 17, true);
-    tb_scene_text(all, MARGIN, 26, title ? title : "", &bold);
+    if (!stacked)
+        put_title(s, &at, all);
     tb_scene_resize(all, at.right, at.bottom);
     return tb_scene_done(all, out);
+}
+
+tb_status tb_shot_scene(const tb_shot *s, tb_scene **out)
+{
+    return draw(s, false, out);
 }
 
 tb_status tb_shot_svg(const tb_shot *s, const tb_svg *opt, tb_out *out)
@@ -101,7 +118,7 @@ tb_status tb_shot_svg(const tb_shot *s, const tb_svg *opt, tb_out *out)
     tb_svg how = opt ? *opt : (tb_svg){0};
     if (!how.prefix)
         how.prefix = s->row->name;
-    TB_TRY(tb_shot_scene(s, &scene));
+    TB_TRY(draw(s, how.stacked, &scene));
     tb_status status = tb_scene_svg(scene, &how, out);
     tb_scene_destroy(scene);
     return status;

@@ -60,6 +60,44 @@ TB_TEST(every_shot_has_its_faces)
     tb_out_destroy(out);
 }
 
+static double width_of(const char *svg)
+{
+    const char *at = strstr(svg, " width=\"");
+    double w = 0;
+    if (at)
+        tb_double_parse(at + strlen(" width=\""), 8, &w);
+    return w;
+}
+
+/* On a phone no panel stands beside another: the same panels, no wider. */
+TB_TEST(stacked)
+{
+    static const char *const fit[] = {"N1", "N2", "N4", "S7"};
+    size_t fits = 0;
+    tb_out *plain, *stacked;
+    TB_OKAY(T, tb_out_create(T->ctx, &plain));
+    TB_OKAY(T, tb_out_create(T->ctx, &stacked));
+    for (size_t i = 0; i < tb_shot_count(); i++) {
+        tb_shot *s;
+        tb_out_reset(plain);
+        tb_out_reset(stacked);
+        TB_OKAY(T, tb_shot_create(T->ctx, tb_shot_name(i), NULL, &s));
+        TB_OKAY(T, tb_shot_svg(s, NULL, plain));
+        TB_OKAY(T, tb_shot_svg(s, &(tb_svg){.stacked = true}, stacked));
+        double w = width_of(tb_out_str(stacked));
+        TB_CHECK(T, well_formed(tb_out_str(stacked)));
+        TB_CHECK(T, w > 0 && w <= width_of(tb_out_str(plain)));
+        TB_CHECK(T, count(tb_out_str(stacked), "data-role=\"panel\"") ==
+                        count(tb_out_str(plain), "data-role=\"panel\""));
+        for (size_t k = 0; k < TB_LEN(fit); k++)
+            fits += tb_streq(tb_shot_name(i), fit[k]) && w <= 375;
+        tb_shot_destroy(s);
+    }
+    TB_CHECK(T, fits == TB_LEN(fit));
+    tb_out_destroy(plain);
+    tb_out_destroy(stacked);
+}
+
 /* The own value of every input is one that may be set. */
 TB_TEST(inputs_read_back)
 {

@@ -255,6 +255,26 @@ for _width in (NARROW, WIDE):
 
 
 @test
+def panels_stack_on_a_phone(t):
+    """Side by side where there is room, below each other where there is not;
+    turning the phone draws them anew."""
+    drawn = """const f = document.querySelector(`figure[data-shot="${arguments[0]}"]`);
+      const c = f.querySelector(".canvas");
+      return [c.scrollWidth <= c.clientWidth, +f.querySelector("svg").getAttribute("width")];"""
+    try:
+        for shot in ("N1", "N2", "N4", "S7"):
+            page.size(NARROW)
+            page.settle(shot)
+            t.eq(page.run(drawn, shot)[0], True, shot)
+            page.size(WIDE)
+            page.settle(shot)
+            page.wait("setTimeout(arguments[0], 200)")
+            t.ok(page.run(drawn, shot)[1] > 700, shot)
+    finally:
+        page.size(WIDE)
+
+
+@test
 def letters_are_large_enough(t):
     """Figures scroll before their letters get smaller than 12 px."""
     for width in (NARROW, WIDE):

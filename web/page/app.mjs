@@ -151,6 +151,7 @@ async function start() {
   document.addEventListener("click", followLink);
   addEventListener("popstate", readAddress);
   addEventListener("beforeprint", openForPrint);
+  addEventListener("resize", () => page.figures.forEach((f) => f.draw()));
   readAddress();
   page.engine = await load(engineBytes());
   startParts(rows);

@@ -10,6 +10,7 @@ import { escaped } from "./text.mjs";
 const SAY_EVERY = 500; // ms between two announcements
 const SLOW = 200;      // ms from which a figure waits for the hand to rest
 const REST = 150;
+const NARROW = 640;    // px: panels stand below each other
 
 function quoted(sentence, numbers) {
   return escaped(sentence).replace(/\{([^{}]+)\}/g, (all, id) => numbers[id]
@@ -140,14 +141,16 @@ export class Figure {
     const since = this.since;
     this.frame = this.since = undefined;
     this.root.removeAttribute("aria-busy");
-    if (settings === this.drawn) return;
+    const face = this.root.clientWidth < NARROW ? "stack" : "svg";
+    if (settings === this.drawn && face === this.face) return;
     this.drawn = settings;
+    this.face = face;
     if (this.controls.of.card) this.controls.fold(this.value("card"));
     const { status, text } = this.engine.shot(this.row.name, settings, "json");
     this.#error(status === 0 ? "" : text);
     if (status !== 0) return;
     this.#fill(JSON.parse(text));
-    this.#picture(this.engine.shot(this.row.name, settings, "svg").text);
+    this.#picture(this.engine.shot(this.row.name, settings, face).text);
     this.#tables();
     this.root.dispatchEvent(new CustomEvent("drawn"));
     this.cost = performance.now() - began;
