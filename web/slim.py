@@ -13,6 +13,8 @@ LOOKS = {"stroke-width", "stroke-dasharray", "font-size", "font-weight",
          "font-style", "text-anchor", "font-family"}
 DROPPED = {"id", "data-role", "stroke-linejoin"}
 OFTEN = 4  # from here on a stroke's width is part of the look
+# what HTML knows of every svg, and the font that the page's body has too
+KNOWN = r' xmlns="[^"]*"| font-family="[^"]*"'
 
 
 def rounded(match):
@@ -114,7 +116,7 @@ class Slim:
 
     def picture(self, svg):
         start = svg.index("</desc>") + len("</desc>")
-        head, body = svg[:start], svg[start:]
+        head, body = re.sub(KNOWN, "", svg[:start]), svg[start:]
         body = re.sub(r"<title>[^<]*</title>", "", body)
         body = re.sub(r"></(rect|circle|path)>", "/>", body)
         # cells of the colour of the paper
