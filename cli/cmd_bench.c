@@ -16,7 +16,8 @@ static const char words[] =
     "the product, and of the registers (peak; of attention with what whole "
     "blocks on the diagonal do for nothing). What fits into a cache may be "
     "faster than a stream. Numbers are medians of the rounds, +- half the "
-    "middle half of them.";
+    "middle half of them. TB_THREADS=N and TB_ISA=ref|avx2|avx512|neon cap "
+    "what runs; the first line says what did.";
 
 static void write_words(char *out, size_t cap)
 {
@@ -241,7 +242,7 @@ int cmd_bench(tb_ctx *ctx, int argc, char **argv)
         .operands = "[CASE...]",
         .summary = "what this machine reaches, beside what it could",
         .detail = detail,
-        .example = "bench norm:4096x384:fwd attn:12x256x6x64:fwd",
+        .example = "bench norm:4096x384:fwd step:L4d64T64B8V65:f32",
         .min = 0,
         .max = -1,
     };
