@@ -19,10 +19,12 @@
 
 /* TB_SMALL: one copy of a loop for all cases, where others have one for each,
  * which is faster on long rows and has the same bits. A page waits for every
- * byte. TB_PER_CASE: a function whose copies these are. */
+ * byte. TB_PER_CASE: a function whose copies these are. TB_APART: registers are
+ * given out for it alone. */
 #ifndef TB_SMALL
 #    define TB_SMALL 0
 #endif
+#define TB_APART static __attribute__((noinline))
 #if TB_SMALL
 #    define TB_PER_CASE static __attribute__((noinline))
 #else

@@ -132,26 +132,42 @@ static void FN(span_open)(size_t d, size_t row, const tb_k_span *s)
     }
 }
 
+/* `n` parts of eights of columns: 4, by a tree, or 1. */
+TB_INLINE void FN(span_add)(size_t at, size_t eights, size_t n,
+                            const tb_k_span *s, tb_d8 *sum)
+{
+    for (size_t e = 0; e < eights; e++, at += 8) {
+        for (size_t k = 0; k < n; k++) {
+            tb_d8 full;
+            if (!s[k].full)
+                continue;
+            memcpy(&full, s[k].full + at, sizeof full);
+            sum[e] += full;
+        }
+        FN(v8) part = FN(load8)((const REAL *)s[0].part + at);
+        if (n == 4) {
+            part += FN(load8)((const REAL *)s[1].part + at);
+            part += FN(load8)((const REAL *)s[2].part + at) +
+                    FN(load8)((const REAL *)s[3].part + at);
+        }
+        sum[e] += FN(wide8)(part);
+    }
+}
+
 /* Eights of columns from `at` on, 4 or 1. */
 TB_PER_CASE void FN(span_join8)(size_t at, size_t eights, size_t parts,
                                 const tb_k_span *s, REAL *g)
 {
     tb_d8 sum[4] = {{0}};
-    for (size_t k = 0; k < parts; k++) {
-        const REAL *part = (const REAL *)s[k].part + at;
-        for (size_t e = 0; s[k].full && e < eights; e++) {
-            tb_d8 full;
-            memcpy(&full, s[k].full + at + 8 * e, sizeof full);
-            sum[e] += full;
-        }
-        for (size_t e = 0; e < eights; e++)
-            sum[e] += FN(wide8)(FN(load8)(part + 8 * e));
-    }
+    for (; parts >= 4; parts -= 4, s += 4)
+        FN(span_add)(at, eights, 4, s, sum);
+    for (; parts > 0; parts--, s++)
+        FN(span_add)(at, eights, 1, s, sum);
     double total[32];
     memcpy(total, sum, eights * sizeof *sum);
     TB_IVDEP
     for (size_t j = 0; j < 8 * eights; j++)
-        g[at + j] = (REAL)((double)g[at + j] + total[j]);
+        g[at + j] = (REAL)(total[j] + (double)g[at + j]);
 }
 
 static void FN(span_join)(size_t d, size_t parts, const tb_k_span *s, void *g_)
@@ -164,11 +180,16 @@ static void FN(span_join)(size_t d, size_t parts, const tb_k_span *s, void *g_)
         FN(span_join8)(i, 1, parts, s, g);
     for (; i < d; i++) {
         double sum = 0;
-        for (size_t k = 0; k < parts; k++) {
-            sum += s[k].full ? s[k].full[i] : 0;
-            sum += (double)((const REAL *)s[k].part)[i];
+        for (size_t k = 0, n; k < parts; k += n) {
+            n = parts - k < 4 ? 1 : 4;
+            REAL p[4] = {0};
+            for (size_t j = 0; j < n; j++) {
+                sum += s[k + j].full ? s[k + j].full[i] : 0;
+                p[j] = ((const REAL *)s[k + j].part)[i];
+            }
+            sum += (double)((p[0] + p[1]) + (p[2] + p[3]));
         }
-        g[i] = (REAL)((double)g[i] + sum);
+        g[i] = (REAL)(sum + (double)g[i]);
     }
 }
 
@@ -195,16 +216,17 @@ static bool FN(bwd_fresh)(const FN(bwd) * b, size_t r)
  *   gx = rstd * (h - (slope x + shift))
  *
  * where slope x + shift = mean(h) + mean(h xhat) xhat. Sixteen terms of a mean
- * at a time are added in float by a tree. With m = mean|h| and n = mean|h xhat|
- * gx is right to 16 * 2^-24 rstd (|h| + m (1 + |xhat|) + n (|x| + |mean|)
- * rstd).
+ * at a time are added in float by a tree, and eight such sums one after the
+ * other. With m = mean|h| and n = mean|h xhat| gx is right to 20 * 2^-24 rstd
+ * (|h| + m (1 + |xhat|) + n (|x| + |mean|) rstd).
  */
-typedef struct bwd_row {
+typedef struct bwd_rows { /* one, or two that follow each other */
     const float *x, *gy, *base;
     float *gx;
-    centre_f32 c;
-    float slope, shift;
-} bwd_row;
+    size_t d;
+    float hi[2], rstd[2]; /* xhat = (x - hi) rstd */
+    float slope[2], shift[2];
+} bwd_rows;
 
 /* h and h xhat of two rows, or their sums. */
 typedef struct bwd_lanes {
@@ -242,8 +264,8 @@ TB_INLINE bwd_cols bwd_cols_of(float *gain, float *bias, bool fresh)
 
 /* Columns [i, i + 16). The gradients of gain and bias get their terms in the
  * order of the rows, as one by one. */
-TB_INLINE bwd_lanes bwd_strip(const bwd_row *row, size_t rows,
-                              const float *gain, size_t i, bwd_cols c)
+TB_INLINE bwd_lanes bwd_strip(const bwd_rows *g, size_t rows, const float *gain,
+                              size_t i, bwd_cols c)
 {
     bwd_lanes s = {.h = {{0}}};
     pack_f32 scale = load_f32(gain + i), to_gain = {0}, to_bias = {0};
@@ -253,12 +275,13 @@ TB_INLINE bwd_lanes bwd_strip(const bwd_row *row, size_t rows,
     if (c.bias)
         to_bias = load_f32(c.bias_was + (i & c.keep));
     for (size_t r = 0; r < rows; r++) {
-        pack_f32 g = load_f32(row[r].gy + i);
-        TB_ONCE(g);
-        pack_f32 xhat = (load_f32(row[r].x + i) - row[r].c.hi) * row[r].c.r;
-        to_gain += g * xhat;
-        to_bias += g;
-        s.h[r] = g * scale;
+        pack_f32 gy = load_f32(g->gy + r * g->d + i);
+        TB_ONCE(gy);
+        pack_f32 xhat = load_f32(g->x + r * g->d + i);
+        xhat = (xhat - g->hi[r]) * g->rstd[r];
+        to_gain += gy * xhat;
+        to_bias += gy;
+        s.h[r] = gy * scale;
         s.hx[r] = s.h[r] * xhat;
     }
     if (c.gain)
@@ -269,13 +292,13 @@ TB_INLINE bwd_lanes bwd_strip(const bwd_row *row, size_t rows,
 }
 
 /* Columns [i, i + MOMENTS / 2). */
-TB_PER_CASE bwd_lanes bwd_half(const bwd_row *row, size_t rows,
+TB_PER_CASE bwd_lanes bwd_half(const bwd_rows *g, size_t rows,
                                const float *gain, size_t i, bwd_cols c)
 {
-    bwd_lanes a = bwd_strip(row, rows, gain, i, c);
-    a = bwd_plus(a, bwd_strip(row, rows, gain, i + 16, c), rows);
-    bwd_lanes b = bwd_strip(row, rows, gain, i + 32, c);
-    b = bwd_plus(b, bwd_strip(row, rows, gain, i + 48, c), rows);
+    bwd_lanes a = bwd_strip(g, rows, gain, i, c);
+    a = bwd_plus(a, bwd_strip(g, rows, gain, i + 16, c), rows);
+    bwd_lanes b = bwd_strip(g, rows, gain, i + 32, c);
+    b = bwd_plus(b, bwd_strip(g, rows, gain, i + 48, c), rows);
     return bwd_plus(a, b, rows);
 }
 
@@ -292,134 +315,189 @@ TB_INLINE void bwd_widen(bwd_wide *w, bwd_lanes s, size_t rows)
     }
 }
 
-/* The columns from i on that fill no pack, in double, and what follows from
- * the sums. */
-TB_INLINE void bwd_means(bwd_row *row, const tb_k_norm *p, size_t i, tb_d8 h,
-                         tb_d8 hx, bwd_cols c)
+/* The columns from i on that fill no pack, in double. */
+TB_APART void bwd_rest(const bwd_rows *g, size_t r, const float *gain, size_t i,
+                       bwd_cols c, double *l1, double *l2)
 {
-    const float *gain = p->gain;
-    double l1[8], l2[8], d = (double)p->d, r = (double)row->c.r;
-    memcpy(l1, &h, sizeof l1);
-    memcpy(l2, &hx, sizeof l2);
-    for (size_t j = 0; i < p->d; i++, j = (j + 1) % 8) {
-        float g = row->gy[i], xhat = (row->x[i] - row->c.hi) * row->c.r;
-        double v = (double)(g * gain[i]);
+    const float *x = g->x + r * g->d, *gy = g->gy + r * g->d;
+    for (size_t j = 0; i < g->d; i++, j = (j + 1) % 8) {
+        float xhat = (x[i] - g->hi[r]) * g->rstd[r];
+        double v = (double)(gy[i] * gain[i]);
         l1[j] += v;
         l2[j] = REAL_MUL_ADD(v, (double)xhat, l2[j]);
         if (c.gain)
-            c.gain[i] = (c.keep ? c.gain[i] : 0) + g * xhat;
+            c.gain[i] = (c.keep ? c.gain[i] : 0) + gy[i] * xhat;
         if (c.bias)
-            c.bias[i] = (c.keep ? c.bias[i] : 0) + g;
+            c.bias[i] = (c.keep ? c.bias[i] : 0) + gy[i];
     }
-    double mean = p->kind == TB_NORM_LAYER ? tree8(l1) / d : 0;
-    double slope = tree8(l2) / d * r;
-    row->slope = (float)slope;
-    row->shift = (float)(mean - slope * (double)row->c.hi);
 }
 
-TB_PER_CASE void bwd_measure(bwd_row *row, size_t rows, const tb_k_norm *p,
+/* What follows from the sums; those of columns from i on are still missing. */
+TB_INLINE void bwd_means(bwd_rows *g, size_t r, const tb_k_norm *p, size_t i,
+                         tb_d8 h, tb_d8 hx, bwd_cols c)
+{
+    const double share = 1 / (double)p->d;
+    double mean, slope;
+    if (i == p->d) {
+        mean = tree8_of(h);
+        slope = tree8_of(hx);
+    } else {
+        double l1[8], l2[8];
+        memcpy(l1, &h, sizeof l1);
+        memcpy(l2, &hx, sizeof l2);
+        bwd_rest(g, r, p->gain, i, c, l1, l2);
+        mean = tree8(l1);
+        slope = tree8(l2);
+    }
+    mean = p->kind == TB_NORM_LAYER ? mean * share : 0;
+    slope *= share * (double)g->rstd[r];
+    g->slope[r] = (float)slope;
+    g->shift[r] = (float)(mean - slope * (double)g->hi[r]);
+}
+
+/* As many columns as are summed in float: blocks of MOMENTS, one after the
+ * other. */
+enum { BWD_RUN = 8 * MOMENTS };
+
+TB_PER_CASE void bwd_measure(bwd_rows *to, size_t rows, const tb_k_norm *p,
                              bwd_cols c)
 {
     const float *gain = p->gain;
+    const bwd_rows g = *to;
+    const size_t blocks = g.d - g.d % MOMENTS;
     bwd_wide w = {.h = {{0}}};
     size_t i = 0;
-    for (; i + MOMENTS <= p->d; i += MOMENTS) {
-        bwd_lanes a = bwd_half(row, rows, gain, i, c);
-        bwd_lanes b = bwd_half(row, rows, gain, i + MOMENTS / 2, c);
-        bwd_widen(&w, bwd_plus(a, b, rows), rows);
+    while (i < blocks) {
+        const size_t end = blocks - i > BWD_RUN ? i + BWD_RUN : blocks;
+        bwd_lanes s = {.h = {{0}}};
+        for (; i < end; i += MOMENTS) {
+            bwd_lanes a = bwd_half(&g, rows, gain, i, c);
+            bwd_lanes b = bwd_half(&g, rows, gain, i + MOMENTS / 2, c);
+            s = bwd_plus(s, bwd_plus(a, b, rows), rows);
+        }
+        bwd_widen(&w, s, rows);
     }
-    for (; i + PACK_f32 <= p->d; i += PACK_f32)
-        bwd_widen(&w, bwd_strip(row, rows, gain, i, c), rows);
-    for (size_t r = 0; r < rows; r++) {
-        bwd_means(&row[r], p, i, w.h[r], w.hx[r], c);
-        c.keep = SIZE_MAX;
-    }
+    for (; i + PACK_f32 <= g.d; i += PACK_f32)
+        bwd_widen(&w, bwd_strip(&g, rows, gain, i, c), rows);
+    bwd_means(to, 0, p, i, w.h[0], w.hx[0], c);
+    c.keep = SIZE_MAX;
+    if (rows > 1)
+        bwd_means(to, 1, p, i, w.h[1], w.hx[1], c);
 }
 
-/* `based`, `stream`: constants. */
-TB_PER_CASE void bwd_write(const bwd_row *from, size_t rows, const tb_k_norm *p,
-                           bool based, bool stream)
+/* `based`, `stream`: constants. The sums in `keep` are wanted next: what is
+ * touched now is not what a first-level cache gives up for these rows. */
+TB_PER_CASE void bwd_write(const bwd_rows *from, size_t rows, const float *gain,
+                           const float *const *keep, bool based, bool stream)
 {
-    const float *gain = p->gain;
-    bwd_row row[2];
-    memcpy(row, from, rows * sizeof *row);
+    const bwd_rows g = *from;
+    const float *keep0 = keep[0], *keep1 = keep[1];
     size_t i = 0;
-    for (; i + PACK_f32 <= p->d; i += PACK_f32) {
+    for (; i + PACK_f32 <= g.d; i += PACK_f32) {
         pack_f32 scale = load_f32(gain + i);
         TB_ONCE(scale);
-        for (size_t r = 0; r < rows; r++) {
-            pack_f32 h = load_f32(row[r].gy + i) * scale;
-            pack_f32 v = load_f32(row[r].x + i) * row[r].slope + row[r].shift;
-            v = row[r].c.rstd * (h - v);
+        __builtin_prefetch(keep0 + i);
+        __builtin_prefetch(keep1 + i);
+        for (size_t r = 0, at = i; r < rows; r++, at += g.d) {
+            pack_f32 h = load_f32(g.gy + at) * scale;
+            pack_f32 v = load_f32(g.x + at) * g.slope[r] + g.shift[r];
+            v = g.rstd[r] * (h - v);
             if (based)
-                v = load_f32(row[r].base + i) + v;
-            put_f32(row[r].gx + i, v, stream);
+                v = load_f32(g.base + at) + v;
+            put_f32(g.gx + at, v, stream);
         }
     }
-    for (; i < p->d; i++)
-        for (size_t r = 0; r < rows; r++) {
-            float v = row[r].x[i] * row[r].slope + row[r].shift;
-            v = row[r].c.rstd * (row[r].gy[i] * gain[i] - v);
-            row[r].gx[i] = based ? row[r].base[i] + v : v;
+    for (; i < g.d; i++)
+        for (size_t r = 0, at = i; r < rows; r++, at += g.d) {
+            float v = g.x[at] * g.slope[r] + g.shift[r];
+            v = g.rstd[r] * (g.gy[at] * gain[i] - v);
+            g.gx[at] = based ? g.base[at] + v : v;
         }
 }
 
 /* One compiled copy for each set of sums, and of ways to write. */
-TB_INLINE void bwd_measure_rows(const bwd_f32 *b, bwd_row *row, size_t rows,
-                                bool fresh)
+TB_APART void bwd_measure_rows(const bwd_f32 *b, bwd_rows *g, bool two,
+                               bool fresh)
 {
-    if (b->ggain && b->gbias)
-        bwd_measure(row, rows, b->p, bwd_cols_of(b->ggain, b->gbias, fresh));
+    const tb_k_norm *p = b->p;
+    if (b->ggain && b->gbias && two)
+        bwd_measure(g, 2, p, bwd_cols_of(b->ggain, b->gbias, fresh));
+    else if (b->ggain && b->gbias)
+        bwd_measure(g, 1, p, bwd_cols_of(b->ggain, b->gbias, fresh));
+    else if (b->ggain && two)
+        bwd_measure(g, 2, p, bwd_cols_of(b->ggain, NULL, fresh));
     else if (b->ggain)
-        bwd_measure(row, rows, b->p, bwd_cols_of(b->ggain, NULL, fresh));
+        bwd_measure(g, 1, p, bwd_cols_of(b->ggain, NULL, fresh));
+    else if (two)
+        bwd_measure(g, 2, p, bwd_cols_of(NULL, NULL, fresh));
     else
-        bwd_measure(row, rows, b->p, bwd_cols_of(NULL, NULL, fresh));
+        bwd_measure(g, 1, p, bwd_cols_of(NULL, NULL, fresh));
 }
 
-TB_INLINE void bwd_write_rows(const bwd_f32 *b, const bwd_row *row, size_t rows)
+TB_APART void bwd_write_rows(const bwd_f32 *b, const bwd_rows *g, bool two)
 {
-    if (b->base)
-        bwd_write(row, rows, b->p, true, false);
-    else if (can_stream_f32(b->p, b->gx))
-        bwd_write(row, rows, b->p, false, true);
+    const float *gain = b->p->gain;
+    const bool keeps = g->d <= BWD_RUN; /* two such rows fit beside them */
+    const float *const keep[2] = {keeps && b->ggain ? b->ggain : gain,
+                                  keeps && b->gbias ? b->gbias : gain};
+    if (b->base && two)
+        bwd_write(g, 2, gain, keep, true, false);
+    else if (b->base)
+        bwd_write(g, 1, gain, keep, true, false);
+    else if (can_stream_f32(b->p, b->gx) && two)
+        bwd_write(g, 2, gain, keep, false, true);
+    else if (two)
+        bwd_write(g, 2, gain, keep, false, false);
     else
-        bwd_write(row, rows, b->p, false, false);
+        bwd_write(g, 1, gain, keep, false, false);
 }
 
-/* False for a row that is not usual. */
-TB_INLINE bool bwd_start(const bwd_f32 *b, size_t r, bwd_row *row)
+/* Row r of what is to be done as row k of a group; false if it is not usual. */
+TB_INLINE bool bwd_take(const bwd_f32 *b, size_t r, bwd_rows *g, size_t k)
+{
+    const centre_f32 c = centre_of_f32(b->stat + 2 * r);
+    g->hi[k] = c.hi;
+    g->rstd[k] = c.rstd;
+    return centre_plain_f32(&c) && stat_near_f32(b->stat + 2 * r);
+}
+
+TB_INLINE bwd_rows bwd_rows_at(const bwd_f32 *b, size_t r)
 {
     const size_t at = r * b->p->d;
-    *row = (bwd_row){.x = (const float *)b->p->x + at,
-                     .gy = b->gy + at,
-                     .base = b->base ? b->base + at : NULL,
-                     .gx = b->gx + at,
-                     .c = centre_of_f32(b->stat + 2 * r)};
-    return centre_plain_f32(&row->c) && stat_near_f32(b->stat + 2 * r);
+    return (bwd_rows){.x = (const float *)b->p->x + at,
+                      .gy = b->gy + at,
+                      .base = b->base ? b->base + at : NULL,
+                      .gx = b->gx + at,
+                      .d = b->p->d};
+}
+
+/* Two rows one after the other: one long stream is read faster than two. */
+static void bwd_measure_far(const bwd_f32 *b, size_t r, bwd_rows *g, bool fresh)
+{
+    bwd_rows next = bwd_rows_at(b, r + 1);
+    bwd_take(b, r + 1, &next, 0);
+    bwd_measure_rows(b, g, false, fresh);
+    bwd_measure_rows(b, &next, false, false);
+    g->slope[1] = next.slope[0];
+    g->shift[1] = next.shift[0];
 }
 
 /* Rows from r on, before `end`: how many were done. */
 static size_t bwd_usual(const bwd_f32 *b, size_t r, size_t end)
 {
-    bwd_row row[2];
     if (!b->gx || !b->p->gain || (b->gbias && !b->ggain))
         return 0;
-    if (!bwd_start(b, r, &row[0]))
+    bwd_rows g = bwd_rows_at(b, r);
+    if (!bwd_take(b, r, &g, 0))
         return 0;
+    const bool two = r + 1 < end && bwd_take(b, r + 1, &g, 1);
     const bool fresh = bwd_fresh_f32(b, r);
-    if (r + 1 < end && bwd_start(b, r + 1, &row[1])) {
-        if (b->p->far) { /* one long stream is read faster than two */
-            bwd_measure_rows(b, &row[0], 1, fresh);
-            bwd_measure_rows(b, &row[1], 1, false);
-        } else {
-            bwd_measure_rows(b, row, 2, fresh);
-        }
-        bwd_write_rows(b, row, 2);
-        return 2;
-    }
-    bwd_measure_rows(b, row, 1, fresh);
-    bwd_write_rows(b, row, 1);
-    return 1;
+    if (two && b->p->far)
+        bwd_measure_far(b, r, &g, fresh);
+    else
+        bwd_measure_rows(b, &g, two, fresh);
+    bwd_write_rows(b, &g, two);
+    return two ? 2 : 1;
 }
 #endif
 

@@ -49,8 +49,9 @@ typedef struct tb_k_sum {
 } tb_k_sum;
 
 /** A sum over rows of each of d columns: TB_NORM_SPAN rows at a time in the
- * table's type, one after the other, and these spans in double. A sum of terms
- * is thus right to 15 * 2^-24 of the sum of their sizes (for floats). */
+ * table's type, one after the other, and these spans in double; where parts are
+ * joined, four last spans by a tree, then in double. A sum of terms is thus
+ * right to 17 * 2^-24 of the sum of their sizes (for floats). */
 enum { TB_NORM_SPAN = 16 };
 typedef struct tb_k_span {
     void *part;   /* [d]: the last span, full or not; NULL: sum unwanted */
@@ -164,7 +165,7 @@ typedef struct tb_kern {
      * read. gx and sums may be NULL */
     void (*norm_bwd)(const tb_k_norm *p, const double *stat, const void *gy,
                      const void *gbase, void *gx, const tb_k_spans *sums);
-    /* g[c] += what `parts` such sums come to, in order, in double; full NULL:
+    /* g[c] += what `parts` such sums come to, four by four; full NULL:
      * it has nothing */
     void (*span_join)(size_t d, size_t parts, const tb_k_span *s, void *g);
     /* tx, tgain, tbias may be NULL (zero) */

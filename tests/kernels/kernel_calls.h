@@ -97,7 +97,9 @@ static void call_span_join(const tb_kern *k, io *b)
 {
     const tb_k_span s[] = {{(void *)(uintptr_t)b->x, b->acc},
                            {(void *)(uintptr_t)b->z, NULL},
-                           {b->y3, b->acc2}};
+                           {b->y3, b->acc2},
+                           {(void *)(uintptr_t)b->z, b->acc},
+                           {(void *)(uintptr_t)b->x, NULL}};
     k->span_join(b->d, TB_LEN(s), s, b->y);
 }
 
