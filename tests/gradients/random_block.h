@@ -95,19 +95,26 @@ static inline void random_locals(random_text *r, size_t most)
     }
 }
 
+static inline void random_append(random_text *r)
+{
+    tb_buf_printf(r->out, "    past = append(past, %s)\n",
+                  random_name(r, RANDOM_STREAM));
+}
+
 /* What goes on beside x. */
 static inline void random_others(random_text *r, size_t streams)
 {
-    if (streams > 1 && random_chance(r, 0.15)) { /* in and out unchanged */
-        random_put(r, "    z = x\n    x = y\n    y = z\n");
+    static const char *const plain[] = {"    z = x\n    x = y\n    y = z\n",
+                                        "    y = x\n", "    x = y\n"};
+    if (streams > 1 && random_chance(r, 0.2)) { /* in and out, or one as both */
+        random_put(r, RANDOM_ONE_OF(r, plain));
         return;
     }
     for (size_t i = 1; i < streams; i++)
         if (random_chance(r, 0.7)) /* else it passes unchanged */
             random_update(r, r->name[RANDOM_STREAM][i]);
     if ((r->can & RANDOM_PAST) && random_chance(r, 0.8))
-        tb_buf_printf(r->out, "    past = append(past, %s)\n",
-                      random_name(r, RANDOM_STREAM));
+        random_append(r);
 }
 
 static inline void random_section(random_text *r, size_t streams)
@@ -124,8 +131,13 @@ static inline void random_section(random_text *r, size_t streams)
         r->can &= ~(unsigned)RANDOM_TWO;
     r->can |= RANDOM_LAYER;
     random_locals(r, 4);
-    for (size_t n = 1 + random_below(r, 2); n > 0; n--)
+    for (size_t n = 1 + random_below(r, 2); n > 0; n--) {
+        if ((r->can & RANDOM_PAST) && random_chance(r, 0.3))
+            random_append(r);
         random_update(r, "x");
+    }
+    if (r->reads && r->nsub != 1) /* F has cross */
+        random_put(r, "    x = x + cross(norm(x))\n");
     random_others(r, streams);
     r->nsub = 0;
     r->can = can;
@@ -236,6 +248,7 @@ static inline void random_sizes(random_text *r, random_drawn *d,
     r->can &= ~without;
     if (!(r->can & RANDOM_MEMORY) && d->stack == TB_STACKS_BOTH)
         d->stack = TB_STACKS_DECODER;
+    r->reads = d->stack == TB_STACKS_BOTH;
 }
 
 static inline size_t random_stem(random_text *r)
@@ -269,14 +282,14 @@ static inline void random_block(tb_ctx *ctx, uint64_t seed, unsigned without,
     random_sizes(&r, d, without);
     random_definitions(&r);
     size_t streams = random_stem(&r);
-    if (r.can & RANDOM_MEMORY)
+    if (r.reads)
         random_put(&r, "encoder block:\n    x = x + F(norm(x))\n");
     if (random_chance(&r, 0.25)) {
-        random_put(&r, r.can & RANDOM_MEMORY ? "decoder block[l <= N/2]:\n"
-                                             : "block[l <= N/2]:\n");
+        random_put(&r, r.reads ? "decoder block[l <= N/2]:\n"
+                               : "block[l <= N/2]:\n");
         random_section(&r, streams);
     }
-    random_put(&r, r.can & RANDOM_MEMORY ? "decoder block:\n" : "block:\n");
+    random_put(&r, r.reads ? "decoder block:\n" : "block:\n");
     random_section(&r, streams);
     if (random_chance(&r, 0.3))
         random_outside(&r, streams, "final:\n", "x");

@@ -45,6 +45,7 @@ typedef struct random_text {
     int calls;          /* sublayer calls left in this statement */
     int forms;          /* and forms */
     unsigned can;       /* of what forms need */
+    bool reads;         /* the blocks of a decoder, which read a memory */
 } random_text;
 
 static inline size_t random_below(random_text *r, size_t n)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* parity_dump OUT TYPE SEED KEY=VALUE... BLOCK: one model, one batch, as
  * numbers for another implementation. Writes
+ * or, as text, sizes and a random block without masks of dropout:
+ * parity_dump random SEED
  *   OUT.start   every parameter as it starts
  *   OUT.params  the same, all moved by noise, so that no gain is 1 and no
  *               scalar 0: a checkpoint
  *   OUT.ref     tokens, targets, logits, loss, and "grad/NAME" of each; of two
  *               stacks also the source, two tokens longer; with padding=1 what
  *               is no padding, keep and source_keep */
+#include "gradients/random_block.h"
 #include "model/model.h"
 #include "tollbooth/checkpoint.h"
 
@@ -278,9 +281,24 @@ static tb_status run(dump *d, const char *out, const char *text, tb_dtype type)
     return save(d, out, "ref", fill_ref);
 }
 
+static int print_random(uint64_t seed)
+{
+    random_drawn d;
+    tb_ctx *ctx;
+    if (tb_ctx_create(&ctx) != TB_OK)
+        return 2;
+    random_block(ctx, seed, RANDOM_DRAWS, &d);
+    printf("%zu %zu %d\n%s", d.width, d.heads, d.stack, tb_buf_str(&d.text));
+    tb_buf_clear(&d.text);
+    tb_ctx_destroy(ctx);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     dump d = {.s = TB_SETTINGS_UNSET, .batch = 2, .time = 5};
+    if (argc == 3 && tb_streq(argv[1], "random"))
+        return print_random(strtoull(argv[2], NULL, 10));
     if (argc < 5 || tb_ctx_create(&d.ctx) != TB_OK)
         return 2;
     d.seed = strtoull(argv[3], NULL, 10);
