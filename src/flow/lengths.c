@@ -35,6 +35,7 @@ typedef struct sweep {
     bool deviation; /* or of their squares about `mean` */
     bool largest;   /* only the largest of them */
     double mean;
+    double unit; /* whole and part are taken times this; 0: as they are */
     found out[TB_CHUNKS_MAX];
 } sweep;
 
@@ -91,11 +92,30 @@ static void find_largest(const sweep *w, size_t at, size_t n, found *f)
     }
 }
 
+/* An angle alone, of vectors whose product would be 0 or infinite. */
+static void look_scaled(const sweep *w, size_t at, size_t n, found *f)
+{
+    block a, b;
+    size_t bytes = n * tb_dtype_size(w->k->dtype);
+    memset(&a, 0, bytes);
+    memset(&b, 0, bytes);
+    w->k->axpy(n, w->unit, peek(w, w->part, at), &a);
+    w->k->axpy(n, w->unit, peek(w, w->whole, at), &b);
+    w->k->sub(n, &b, &a, &b);
+    f->dot += w->k->dot(n, &a, &b);
+    count(&f->part, w->k->norm2(n, &a));
+    count(&f->rest, w->k->norm2(n, &b));
+}
+
 /* Elements [at, at + n), n <= BLOCK. */
 static void look(const sweep *w, size_t at, size_t n, found *f)
 {
     const void *x = peek(w, w->whole, at);
     block y;
+    if (w->unit > 0) {
+        look_scaled(w, at, n, f);
+        return;
+    }
     if (w->deviation) {
         f->sum += squares(w, x, n);
         return;
@@ -155,6 +175,21 @@ static found run(const tb_ctx *ctx, sweep *w)
     return all;
 }
 
+static double cosine(const found *f)
+{
+    double product = length_of(&f->part) * length_of(&f->rest);
+    return product > 0 ? f->dot / product : 0;
+}
+
+/* Doubles can be so small, or large, that their products are none. */
+static bool products_vanish(const tb_lengths *l)
+{
+    const double small = 1e-200, large = 1e200;
+    double product = l->part * l->rest;
+    return l->part > 0 && l->rest > 0 && tb_isfinite(l->part) &&
+           tb_isfinite(l->rest) && !(product > small && product < large);
+}
+
 tb_lengths tb_flow_lengths(const tb_ctx *ctx, const tb_kern *k, size_t n,
                            const void *part, const void *whole)
 {
@@ -164,7 +199,13 @@ tb_lengths tb_flow_lengths(const tb_ctx *ctx, const tb_kern *k, size_t n,
                     .part = length_of(&f.part),
                     .rest = length_of(&f.rest),
                     .nonfinite = f.nonfinite};
-    l.cos = l.part * l.rest > 0 ? f.dot / (l.part * l.rest) : 0;
+    l.cos = cosine(&f);
+    if (products_vanish(&l)) {
+        double most = l.part > l.rest ? l.part : l.rest;
+        w.unit = most > 1e-300 ? 1 / most : 1e300;
+        const found scaled = run(ctx, &w);
+        l.cos = cosine(&scaled);
+    }
     return l;
 }
 

@@ -45,6 +45,32 @@ TB_TEST(lengths_of_a_part_and_the_rest)
     tb_free(T->ctx, b);
 }
 
+/* Gradients that vanished, or exploded, have the same angles. */
+TB_TEST(an_angle_at_any_size)
+{
+    static const double sizes[] = {1e-170, 1e-305, 1e170, 1e300};
+    const tb_kern *k = tb_kern_get(T->ctx, TB_F64);
+    double *a = numbers(T, "part", 0.5), *b = numbers(T, "whole", 0);
+    TB_REQUIRE(T, a && b);
+    double want = tb_flow_lengths(T->ctx, k, MOST, a, b).cos;
+    TB_CHECK(T, want < -0.1);
+    for (size_t s = 0; s < TB_LEN(sizes); s++) {
+        double *x[] = {tb_alloc(T->ctx, MOST, sizeof *a),
+                       tb_alloc(T->ctx, MOST, sizeof *a)};
+        TB_REQUIRE(T, x[0] && x[1]);
+        for (size_t i = 0; i < MOST; i++) {
+            x[0][i] = a[i] * sizes[s];
+            x[1][i] = b[i] * sizes[s];
+        }
+        TB_NEAR(T, tb_flow_lengths(T->ctx, k, MOST, x[0], x[1]).cos, want,
+                1e-12);
+        tb_free(T->ctx, x[0]);
+        tb_free(T->ctx, x[1]);
+    }
+    tb_free(T->ctx, a);
+    tb_free(T->ctx, b);
+}
+
 TB_TEST(huge_and_none)
 {
     const tb_kern *k = tb_kern_get(T->ctx, TB_F64);
