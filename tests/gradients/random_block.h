@@ -136,8 +136,9 @@ static inline void random_section(random_text *r, size_t streams)
             random_append(r);
         random_update(r, "x");
     }
-    if (r->reads && r->nsub != 1) /* F has cross */
-        random_put(r, "    x = x + cross(norm(x))\n");
+    if (r->reads)
+        random_put(r, r->nsub == 1 ? "    x = x + F(norm(x))\n"
+                                   : "    x = x + cross(norm(x))\n");
     random_others(r, streams);
     r->nsub = 0;
     r->can = can;

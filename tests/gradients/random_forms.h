@@ -91,7 +91,7 @@ static const random_form random_forms[] = {
     {2, 0, "shift(@, !)"},
     {2, 0, "headscale(@, vector(0.5, size=h))"},
     {1, RANDOM_STOPS, "maxdiv(@, to=2)"},
-    {1, RANDOM_STOPS, "maxdiv(@, whole=true)"},
+    {1, RANDOM_STOPS | RANDOM_TOKENS, "maxdiv(@, whole=true)"},
     {6, RANDOM_STOPS, "stop(@)"},
     {2, RANDOM_STOPS, "stop(&)*&"},
     {2, RANDOM_STOPS, "(& - stop(&) + @)"},
