@@ -137,6 +137,36 @@ TB_TEST(f64)
     all_sets(T, TB_F64);
 }
 
+/* A key that scores x beside one that scores 0 has the share e / (1 + e) with e
+ * = exp(x); scores are floats and no sum, so the rest is the exponential's. */
+static void check_exp(tb_test *T, const tb_k_attn_passes *passes, size_t rows)
+{
+    head h;
+    open_head(T, &h, TB_F32, rows, 2, 1, 1);
+    float *q = h.in[0], *k = h.in[1], *v = h.in[2], *out = h.out[0];
+    h.p.first = 2, h.p.keep = NULL, h.p.drop = 0, h.p.scale = 1;
+    k[0] = v[0] = 0;
+    k[1] = v[1] = 1;
+    for (double x = -0.01; x > -87; x -= 0.37) {
+        for (size_t r = 0; r < rows; r++)
+            q[r] = (float)x;
+        passes->fwd(&h.p, out);
+        double e = tb_exp((double)q[0]), want = e / (1 + e);
+        TB_NEAR(T, (double)out[rows - 1], want,
+                want * (1.4e-7 - x * 0x1p-23 + 4 * 0x1p-24));
+    }
+}
+
+TB_TEST(exp_is_as_good_as_it_says)
+{
+    for (size_t rows = 1; rows <= 2; rows++) {
+        for (size_t i = 0; tb_kern_isas[i]; i++)
+            if (tb_kern_isa(tb_kern_isas[i], TB_F32))
+                check_exp(T, tb_kern_isa(tb_kern_isas[i], TB_F32)->attn, rows);
+        check_exp(T, tb_attn_passes(T->ctx, TB_F32), rows);
+    }
+}
+
 /* --- one query ---------------------------------------------------------------
  */
 
