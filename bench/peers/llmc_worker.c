@@ -62,7 +62,7 @@ static step *find(const char *name)
 {
     static step cases[8];
     static int n;
-    char path[] = "/tmp/tollbooth-llmc-XXXXXX";
+    char path[4096];
     int L, d, T, B, V, end = 0;
     for (int i = 0; i < n; i++)
         if (!strcmp(cases[i].name, name))
@@ -74,6 +74,7 @@ static step *find(const char *name)
         return NULL;
     step *s = &cases[n++];
     strcpy(s->name, name);
+    snprintf(path, sizeof path, "%s/model-XXXXXX", getenv("TMPDIR"));
     close(mkstemp(path));
     write_model(path, L, d, T, V);
     gpt2_build_from_checkpoint(&s->model, path);

@@ -25,10 +25,9 @@ static bool is_in(const tb_view *v, const char *prefix)
 }
 
 /* Every view of a flat buffer as "PREFIX NAME". */
-static tb_status add_views(tb_ctx *ctx, tb_safetensors_writer *w, tb_arena *a,
+static tb_status add_views(tb_safetensors_writer *w, tb_arena *a,
                            const tb_model *m, const char *prefix, void *flat)
 {
-    (void)ctx;
     for (size_t i = 0; i < m->nviews; i++) {
         const tb_view *v = &m->views[i];
         size_t dims[2];
@@ -132,7 +131,7 @@ typedef struct saving {
 static tb_status put(saving *s, tb_safetensors_writer *w, const char *name)
 {
     const char *path;
-    TB_TRY(add_views(s->ctx, w, &s->arena, s->m, "", s->m->params));
+    TB_TRY(add_views(w, &s->arena, s->m, "", s->m->params));
     TB_TRY(tb_folder_path(s->ctx, &s->arena, s->dir, name, &path));
     return tb_safetensors_writer_save(w, path);
 }
@@ -140,8 +139,8 @@ static tb_status put(saving *s, tb_safetensors_writer *w, const char *name)
 static tb_status put_state(saving *s, tb_safetensors_writer *w)
 {
     TB_TRY(meta_state(s->ctx, w, s->r, s->p));
-    TB_TRY(add_views(s->ctx, w, &s->arena, s->m, "adam.m/", s->o->m));
-    TB_TRY(add_views(s->ctx, w, &s->arena, s->m, "adam.v/", s->o->v));
+    TB_TRY(add_views(w, &s->arena, s->m, "adam.m/", s->o->m));
+    TB_TRY(add_views(w, &s->arena, s->m, "adam.v/", s->o->v));
     return put(s, w, TB_DIR_STATE);
 }
 

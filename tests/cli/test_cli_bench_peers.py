@@ -63,6 +63,37 @@ def peers_missing(t):
     t.has(p.stdout, "| `nrom:4x8:fwd@1` | - |")
 
 
+LLMC = """
+#include <stdlib.h>
+typedef struct GPT2 { int steps; } GPT2;
+static void gpt2_build_from_checkpoint(GPT2 *m, const char *path) { m->steps = !path; }
+static void gpt2_forward(GPT2 *m, int *in, int *out, int B, int T) { m->steps += !in || !out || B * T != 8; }
+static void gpt2_zero_grad(GPT2 *m) { m->steps++; }
+static void gpt2_backward(GPT2 *m) { m->steps++; }
+static void gpt2_update(GPT2 *m, float lr, float b1, float b2, float eps, float wd, int t)
+{
+    m->steps -= 2;
+    if (m->steps != 0 || lr + b1 + b2 + eps + wd < 0 || t < 1)
+        abort();
+}
+"""
+
+
+@test
+def peers_llmc(t):
+    """A folder with a train_gpt2.c: here one that only counts its calls."""
+    t.write("train_gpt2.c", LLMC)
+    p = peers(t, "--tollbooth", PROGRAM, "step:L1d8T4B2V5:f32@1", "norm:4x8:fwd@1",
+              "--without", "torch", "--without", "onednn",
+              env={"LLMC": t.dir, "TMPDIR": t.dir})
+    if "llm.c is left out" in p.stderr or "llmc_worker.c is left out" in p.stderr:
+        raise Skip(p.stderr)
+    rows = [line.split("|") for line in p.stdout.splitlines() if line.startswith("| `")]
+    t.ok(rows[0][4].strip().endswith("x"), p.stdout)
+    t.eq(rows[1][4].strip(), "-")
+    t.eq(os.listdir(t.dir), ["train_gpt2.c"], "what it leaves")
+
+
 @test
 def peers_refuses(t):
     """In one line, before anything is measured."""
