@@ -7,6 +7,16 @@
 #include "random_forms.h"
 #include "tollbooth/block.h"
 
+#include <stdlib.h>
+
+/** random_asked - which blocks: TB_RANDOM_BLOCKS of them from the seed
+ * TB_RANDOM_FROM on, where the environment has these. */
+static inline uint64_t random_asked(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
 /** A text, and the sizes it is meant for. */
 typedef struct random_drawn {
     tb_buf text;

@@ -66,7 +66,7 @@ static const random_form random_forms[] = {
     {2, 0, "scalenorm(@)"},
     {2, 0, "scalenorm(@, eps_mode=outside, eps=0.3, groups=2)"},
     {2, 0, "l2norm(@, eps=0.1)"},
-    {2, 0, "l2norm(@, groups=heads, eps=1)"},
+    {2, 0, "l2norm(@, groups=heads, eps=0.7)"},
     {2, 0, "dyt(@)"},
     {2, 0, "derf(@)"},
     /* over tokens. Two tokens leave such a norm no direction but by eps: with

@@ -785,17 +785,11 @@ static void check_seed(tb_test *T, uint64_t seed, worst *w)
     tb_buf_clear(&d.text);
 }
 
-static uint64_t number_of(const char *name, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
-}
-
 TB_TEST(random_blocks)
 {
     worst w = {0};
-    uint64_t from = number_of("TB_RANDOM_FROM", 1),
-             n = number_of("TB_RANDOM_BLOCKS", BLOCKS);
+    uint64_t from = random_asked("TB_RANDOM_FROM", 1),
+             n = random_asked("TB_RANDOM_BLOCKS", BLOCKS);
     tb_ctx_threads(T->ctx, 1);  /* thousands of passes too small to share */
     tb_ctx_exact(T->ctx, true); /* products too have the same bits */
     for (uint64_t seed = from; seed < from + n && T->failed < 10; seed++)
