@@ -191,6 +191,13 @@ TEXTS = {
         "final: x = scalenorm(x)\n",
         {"kv_heads": 2},
     ),
+    "rows-of-zeros": (
+        "z = x - x\nx = x + l2norm(z, eps=0.1) + scalenorm(z) + F(norm(x))\n"
+        "x = x + scalenorm(z, eps_mode=outside, eps=0.2) + layernorm(z)"
+        " + rmsnorm(z, eps_mode=outside) + rmsnorm(z, eps_mode=clamp)"
+        " + layernorm(z, eps_mode=clamp_square, eps=0.1)\n"
+        "x = x + batchnorm(z, eps_mode=outside) + powernorm(z, eps=0.1)\n", {},
+    ),
     "squashed": (
         "attn(x) = o(derf(mha(q(x), k(x), v(x))))\n"
         "x = x + F(norm(x)) + derf(x)*dyt(x)\nfinal: x = norm(x)\n"
