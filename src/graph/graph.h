@@ -348,11 +348,15 @@ tb_status tb_jacobian_build(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
 tb_status tb_jacobian_memory(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
                              tb_jac_mode mode, tb_jacobian *out, bool *said);
 
-/** tb_jacobian_between - d node `to` / d node `from`. `held` (-1: none) stays
- * as it is, although it may depend on `from`. */
+/** tb_jacobian_between - d node `to` / d node `from`. */
 tb_status tb_jacobian_between(tb_arena *arena, const tb_graph *g, int from,
-                              int held, int to, tb_jac_mode mode,
-                              const tb_jx **out);
+                              int to, tb_jac_mode mode, const tb_jx **out);
+
+/** tb_jacobian_sublayer - d output of a sublayer / d its argument, or of input
+ * 1 its memory, down to its weights. What else it reads stays as it is,
+ * although it may depend on the argument. */
+tb_status tb_jacobian_sublayer(tb_arena *arena, const tb_graph *g, int region,
+                               int input, const tb_jx **out);
 
 typedef enum tb_notation {
     TB_NOTE_TEXT,

@@ -375,14 +375,30 @@ tb_status tb_jacobian_build(tb_ctx *ctx, tb_arena *arena, const tb_graph *g,
 }
 
 tb_status tb_jacobian_between(tb_arena *arena, const tb_graph *g, int from,
-                              int held, int to, tb_jac_mode mode,
-                              const tb_jx **out)
+                              int to, tb_jac_mode mode, const tb_jx **out)
 {
     maker m = {.a = arena, .g = g, .mode = mode};
-    const int both[] = {from, held};
     TB_TRY(begin(&m));
-    TB_TRY(build_step(&m, both, held < 0 ? 1 : 2, 0, to > from ? to : from));
+    TB_TRY(build_step(&m, &from, 1, 0, to > from ? to : from));
     *out = m.at[to];
+    return TB_OK;
+}
+
+tb_status tb_jacobian_sublayer(tb_arena *arena, const tb_graph *g, int region,
+                               int input, const tb_jx **out)
+{
+    maker m = {.a = arena, .g = g, .mode = TB_JAC_OPEN};
+    const tb_region *r = &g->regions[region];
+    int from = r->in[input];
+    TB_TRY(begin(&m));
+    m.at[from] = &tb_jx_one;
+    for (m.now = r->first; m.now <= r->last; m.now++) {
+        if (m.now != from)
+            m.at[m.now] = node_rule(&m, m.now);
+        if (!m.at[m.now])
+            return TB_ERR_MEMORY;
+    }
+    *out = m.at[r->out];
     return TB_OK;
 }
 

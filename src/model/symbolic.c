@@ -182,24 +182,24 @@ static tb_status factor(evaluation *e, int node, int input, matrix *out)
 
 static tb_status term(evaluation *e, const tb_jx *x, matrix *out);
 
-static tb_status between(evaluation *e, int from, int held, int to,
-                         tb_jac_mode mode, matrix *out)
+static tb_status between(evaluation *e, int from, int to, tb_jac_mode mode,
+                         matrix *out)
 {
     const tb_jx *x;
-    TB_TRY(
-        tb_jacobian_between(&e->arena, e->s->graph, from, held, to, mode, &x));
+    TB_TRY(tb_jacobian_between(&e->arena, e->s->graph, from, to, mode, &x));
     return term(e, x, out);
 }
 
 /* J_F(arg): the sublayer opened. */
 static tb_status symbol(evaluation *e, const tb_jx *x, matrix *out)
 {
-    const tb_node *n = &e->s->graph->nodes[x->at];
+    const tb_graph *g = e->s->graph;
+    const tb_node *n = &g->nodes[x->at];
+    const tb_jx *inside;
     if (n->op != &tb_op_branch)
         return factor(e, x->at, x->input, out);
-    const tb_region *r = &e->s->graph->regions[n->region];
-    int other = r->nin > 1 ? r->in[1 - x->input] : -1;
-    return between(e, r->in[x->input], other, r->out, TB_JAC_OPEN, out);
+    TB_TRY(tb_jacobian_sublayer(&e->arena, g, n->region, x->input, &inside));
+    return term(e, inside, out);
 }
 
 /* --- terms ---------------------------------------------------------------- */
@@ -338,7 +338,7 @@ tb_status tb_symbolic_between(const tb_symbolic *s, int from, int to,
     evaluation *e;
     matrix m = number(0);
     TB_TRY(begin(s, &e));
-    tb_status status = between(e, from, -1, to, mode, &m);
+    tb_status status = between(e, from, to, mode, &m);
     return end(e, status, &m, tb_symbolic_count(s, to),
                tb_symbolic_count(s, from), out);
 }

@@ -108,7 +108,7 @@ tb_status tb_explained_elements(tb_explained *e, const tb_explained_kind *k,
         const tb_jx **entry = tb_arena_alloc(&e->arena, sizeof *entry);
         if (!entry)
             return TB_ERR_MEMORY;
-        TB_TRY(tb_jacobian_between(&e->arena, g, from, -1, g->cuts[1].nodes[0],
+        TB_TRY(tb_jacobian_between(&e->arena, g, from, g->cuts[1].nodes[0],
                                    TB_JAC_CLOSED, entry));
         x->name = element_name(&e->arena, g, from);
         x->jacobian = k->closed;

@@ -553,6 +553,9 @@ TB_TEST(particular_blocks)
         "x = powernorm(x, eps_mode=dtype)*batchnorm(x, eps_mode=none) + F(x)",
         /* kinks and saturation */
         "ffn(u) = down(relu(up(u)))\nx = x + F(softmax(3*x))",
+        /* it reads what another sublayer made of its argument */
+        "attn(u) = o(v(u)) - 0.1*x\n"
+        "stem: y = x\nblock: x = x + ffn(y); y = x + attn(y)",
         /* two streams that are one value where the sublayers meet */
         "stem: a = 2*x\nblock: x = x + attn(x); x = a; a = x - a + attn(x)",
     };
