@@ -14,6 +14,7 @@ enum { DEPTH = 4, BLOCKS = 1000 };
 typedef struct tb_worst {
     tb_agreement a;
     double lane, formula, silent;
+    bool loose; /* random blocks may lose digits */
     size_t layers, kinds[TB_LANE_KIND_NONE + 1];
 } tb_worst;
 
@@ -428,13 +429,14 @@ static void check_layer(tb_test *T, const tb_block *b, const tb_settings *s,
 {
     tb_trial t;
     tb_agreement a = {0};
+    const double within = w->loose ? 1e-7 : 1e-10;
     tb_status status = tb_trial_open(&t, T->ctx, b, s, l, time, seed);
     if (status == TB_OK)
         status = tb_trial_check(&t, &a);
     if (status != TB_OK)
         tb_test_fail(T, __FILE__, __LINE__, "layer %zu: %s", l,
                      tb_error(T->ctx));
-    else if (!(a.tangent <= 1e-10 && a.backward <= 1e-10 &&
+    else if (!(a.tangent <= within && a.backward <= within &&
                a.difference <= 1e-9 + 20 * a.bound))
         tb_test_fail(T, __FILE__, __LINE__,
                      "layer %zu: tangent %g backward %g difference %g (%g)", l,
@@ -654,7 +656,7 @@ static void check_random(tb_test *T, uint64_t seed, tb_worst *w)
 
 TB_TEST(a_thousand_random_blocks)
 {
-    tb_worst w = {0};
+    tb_worst w = {.loose = true};
     uint64_t from = random_asked("TB_RANDOM_FROM", 1),
              n = random_asked("TB_RANDOM_BLOCKS", BLOCKS);
     for (uint64_t seed = from; seed < from + n && T->failed < 10; seed++)
