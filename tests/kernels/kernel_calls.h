@@ -61,6 +61,10 @@ CALL(row_mul, k->row_mul(b->rows, b->d, b->x, b->v, b->y))
 CALL(col_sum, k->col_sum(b->rows, b->d, b->x, b->acc))
 CALL(col_dot, k->col_dot(b->rows, b->d, b->x, b->z, b->acc))
 CALL(norm_fwd, k->norm_fwd(&b->norm, b->y, b->rows_out))
+CALL(norm_fwd_far, b->norm.far = true; k->norm_fwd(&b->norm, b->y, b->rows_out);
+     b->norm.far = false)
+CALL(norm_fwd_streamed, b->norm.stream = true;
+     k->norm_fwd(&b->norm, b->y, b->rows_out); b->norm.stream = false)
 static void addnorm(const tb_kern *k, io *b, double cx, double cr, bool stream)
 {
     const tb_k_sum sum = {.r = b->z, .cx = cx, .cr = cr, .sum = b->y2};
@@ -222,6 +226,8 @@ static const struct kernel_call {
     ROWS(col_sum, col_sum)
     ROWS(col_dot, col_dot)
     ROWS(norm_fwd, norm_fwd)
+    ROWS(norm_fwd, norm_fwd_far)
+    ROWS(norm_fwd, norm_fwd_streamed)
     ROWS(addnorm_fwd, addnorm_fwd)
     ROWS(addnorm_fwd, addnorm_fwd_scaled)
     ROWS(addnorm_fwd, addnorm_fwd_streamed)
