@@ -84,6 +84,24 @@ const char *tb_py_fresh(tb_py_body *b, const char *stem)
 /* --- lines -------------------------------------------------------------- */
 
 /* "text  # notes", the notes on a line before where both do not fit. */
+/* A call that fills more than a line, over three: its arguments between. */
+static const char *folded(const tb_py_body *b, const char *line)
+{
+    const char *open = strchr(line, '('), *c = open;
+    int depth = 0;
+    if (TB_PY_INDENT + strlen(line) <= TB_PY_COLUMNS || !open)
+        return line;
+    do {
+        depth += (*c == '(') - (*c == ')');
+        c++;
+    } while (*c && depth > 0);
+    if (*c) /* something stands behind it */
+        return line;
+    return tb_py_printf(b->py, "%.*s\n            %.*s\n        )",
+                        (int)(open + 1 - line), line, (int)(c - open - 2),
+                        open + 1);
+}
+
 void tb_py_line(tb_py_body *b, const char *text)
 {
     const char *notes = b->notes;
@@ -93,8 +111,8 @@ void tb_py_line(tb_py_body *b, const char *text)
         tb_buf_printf(b->out, "        # %s\n", notes);
         notes = NULL;
     }
-    tb_buf_printf(b->out, "        %s%s%s\n", text, notes ? "  # " : "",
-                  notes ? notes : "");
+    tb_buf_printf(b->out, "        %s%s%s\n", folded(b, text),
+                  notes ? "  # " : "", notes ? notes : "");
 }
 
 static void note(tb_py_body *b, const char *text)

@@ -293,6 +293,9 @@ TEXTS.update(ROLES)
 ENCODER, PADDED = {"stack": 1, "padding": 1}, {**BOTH, "padding": 1}
 TEXTS.update({
     "padding-encoder": ("x = x + F(norm(x))\nfinal: x = norm(x)", ENCODER),
+    "padding-scale": (
+        "attn(x) = o(mha(q(x), k(x), v(x), scale=1/3))\nx = x + F(norm(x))",
+        {**ENCODER, "kv_heads": 2}),
     "padding-both": ("x = norm(x + F(x))", {**PADDED, "kv_heads": 2}),
     "padding-over-tokens": (
         "stem: x = batchnorm(x)\nblock: x = x + F(powernorm(x))\n"
