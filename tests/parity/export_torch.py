@@ -435,8 +435,8 @@ def parity(t, name, text, settings, dtype):
     logits = copy.deepcopy(model)(*inputs, **masks)
     loss = model.loss(*inputs, targets, **masks)
     loss.backward()
-    if name.startswith("random") and not ours["loss"].isfinite().all():
-        assert not loss.isfinite()  # squares of squares
+    if name.startswith("random") and not ours["logits"].abs().max() < 1e6:
+        assert not logits.abs().max() < 1e5  # squares of squares
         return
     bound = 1e-10 if dtype == "f64" else 1e-5
     if name.startswith("random"):  # products of products lose digits
