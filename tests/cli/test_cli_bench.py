@@ -3,7 +3,10 @@
 machines and their neighbours differ."""
 
 import os
+import signal
+import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -158,6 +161,28 @@ def bench_says_which(t):
     r = t.run("bench", "gemm:3x5x7:bf16-own", "norm:4x8:fwd", env={"TB_ISA": "ref"}, rc=3)
     t.has(r.err, "bench: gemm:3x5x7:bf16-own: the library or the instructions")
     t.eq(r.out, "")
+
+
+def catches(pid, number):
+    with open("/proc/%d/status" % pid) as f:
+        caught = [x for x in f if x.startswith("SigCgt:")]
+    return int(caught[0].split()[1], 16) >> (number - 1) & 1
+
+
+@test
+def bench_interrupted(t):
+    """Ctrl-C: 130, and no half of a table or of JSON."""
+    if not os.path.exists("/proc/self/status"):
+        raise Skip("no /proc here")
+    for words in ([], ["--json"]):
+        p = t.start("bench", "generate:L1d64T1048576V5:f32", *words,
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while p.poll() is None and not catches(p.pid, signal.SIGINT):
+            time.sleep(0.02)
+        p.send_signal(signal.SIGINT)
+        out, err = p.communicate()
+        t.eq((p.returncode, out), (130, ""), err)
+        t.has(err, "interrupted")
 
 
 alone(__name__)
