@@ -184,12 +184,12 @@ TB_INLINE void moments_rest(const source_f32 *s, take_f32 how, size_t i,
     }
 }
 
-/* mean and rstd from two sums; how far var can be trusted is the caller's */
-TB_INLINE double stat_of_sums(const tb_k_norm *p, double sum, double squares,
-                              double *stat)
+/* mean and rstd from two means; how far var can be trusted is the caller's */
+TB_INLINE double stat_of_means(const tb_k_norm *p, double mean, double square,
+                               double *stat)
 {
-    double d = (double)p->d, mean = p->kind == TB_NORM_LAYER ? sum / d : 0;
-    double var = squares / d - mean * mean;
+    mean = p->kind == TB_NORM_LAYER ? mean : 0;
+    double var = square - mean * mean;
     stat[0] = mean;
     stat[1] = 1 / __builtin_sqrt(var + p->eps);
     return var;
@@ -215,8 +215,8 @@ TB_INLINE bool moments_stat(const tb_k_norm *p, moments *m, const source_f32 *s,
         sum = tree8(l1);
         squares = tree8(l2);
     }
-    double var = stat_of_sums(p, sum, squares, stat);
-    double mean_square = squares / (double)p->d;
+    const double share = 1 / (double)p->d, mean_square = squares * share;
+    double var = stat_of_means(p, sum * share, mean_square, stat);
     /* within these no square of a float left its range */
     return var > 0.5 * mean_square && mean_square > 0x1p-80 &&
            mean_square < 0x1p120;
@@ -246,9 +246,9 @@ static bool stat_one_pass(const tb_k_norm *p, const float *x, double *stat)
 {
     double l1[TB_LANES], l2[TB_LANES];
     sums_wide(x, p->d, l1, l2);
-    double squares = tree16(l2);
-    double var = stat_of_sums(p, tree16(l1), squares, stat);
-    return var > 0x1p-20 * (squares / (double)p->d);
+    double square = tree16(l2) / (double)p->d;
+    double var = stat_of_means(p, tree16(l1) / (double)p->d, square, stat);
+    return var > 0x1p-20 * square;
 }
 
 static bool stat_by_blocks(const tb_k_norm *p, const float *x, double *stat)
@@ -493,21 +493,27 @@ static void pipe_apart(const pipe *j, bool summed, size_t row,
     norm_row_f32(j->p, state->stat, j->sum ? j->sum + at : s.x, j->y + at);
 }
 
-/* The centres of rows that were measured; false if one of them is not usual,
- * and then all are written. */
+/* The centre of a row that was measured; false if it is not usual. */
+TB_INLINE bool pipe_centre_one(const pipe *j, pipe_form f, size_t row,
+                               moments *m, double *stat, centre_f32 *c,
+                               pipe_state *state)
+{
+    pipe_finish(j, f, row, m, state);
+    c->hi = (float)state->stat[0];
+    c->r = (float)state->stat[1];
+    if (stat)
+        memcpy(stat + 2 * row, state->stat, sizeof state->stat);
+    return !state->apart && stat_usual_f32(state->stat);
+}
+
+/* Of all rows; where one of them is not usual, all are written. */
 TB_INLINE bool pipe_centre(const pipe *j, pipe_form f, size_t row, moments *m,
                            double *stat, centre_f32 *c)
 {
     pipe_state state[PIPE_ROWS];
-    bool usual = true;
-    for (size_t k = 0; k < f.rows; k++) {
-        pipe_finish(j, f, row + k, &m[k], &state[k]);
-        c[k].hi = (float)state[k].stat[0];
-        c[k].r = (float)state[k].stat[1];
-        usual = usual && !state[k].apart && stat_usual_f32(state[k].stat);
-        if (stat)
-            memcpy(stat + 2 * (row + k), state[k].stat, sizeof state[k].stat);
-    }
+    bool usual = pipe_centre_one(j, f, row, &m[0], stat, &c[0], &state[0]);
+    if (f.rows > 1)
+        usual &= pipe_centre_one(j, f, row + 1, &m[1], stat, &c[1], &state[1]);
     for (size_t k = 0; !usual && k < f.rows; k++)
         pipe_apart(j, state[k].apart || pipe_keeps(f), row + k, &state[k]);
     return usual;
@@ -548,7 +554,7 @@ PIPE(pipe_sum, TAKE_SUM_f32)
 PIPE(pipe_scaled, TAKE_SCALED_f32)
 #    undef PIPE
 
-static size_t pipe_pairs(const pipe *j, double *stat)
+TB_APART size_t pipe_pairs(const pipe *j, double *stat)
 {
     if (j->p->bias)
         return pipe_run(j, (pipe_form){TAKE_X_f32, true, false, 2}, stat);
