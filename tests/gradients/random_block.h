@@ -228,6 +228,8 @@ static inline void random_model(random_text *r)
         random_put(r, "    norm = rmsnorm\n");
     if (!(r->can & RANDOM_WHOLE))
         random_put(r, "    kv_heads = h/2\n");
+    if (random_chance(r, 0.2))
+        random_put(r, "    positions = sinusoidal\n");
     if (random_chance(r, 0.3))
         random_put(r, "    bias = false\n");
     if (random_chance(r, 0.3))

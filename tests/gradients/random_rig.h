@@ -84,7 +84,10 @@ static inline double *rig_draw(rig *r, const tb_graph *g, int node,
                                : scale * tb_rng_normal(rng, i);
     for (size_t i = 0; i < n && value; i++) /* the same in both types */
         v[i] = (double)(float)v[i];
-    if (value && rig_ids(g, node)) { /* one of them does not count */
+    if (name && strstr(name, ".keep")) /* a mask: no number to move */
+        for (size_t i = 0; i < n; i++)
+            v[i] = value && (i == 0 || tb_rng_uniform(rng, i) < 0.7);
+    if (value && rig_ids(g, node)) {
         int32_t *ids = (int32_t *)(void *)v;
         for (size_t i = 0; i < n; i++)
             ids[i] = (int32_t)tb_rng_below(rng, n + i, 5);

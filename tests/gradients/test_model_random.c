@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-enum { BLOCKS = 1000, DEPTH = 3, LEVELS = 5, MANY = 25 };
+enum { BLOCKS = 1000, DEPTH = 3, LEVELS = 5, MANY = 25, OPS = 64 };
 
 /** One block under test, and the worst that was met of each kind. */
 typedef struct trial {
@@ -22,6 +22,7 @@ typedef struct trial {
 typedef struct worst {
     double adjoint, difference, jacobian, pieces, lane, split, added, floats;
     size_t graphs, nodes, jacobians, chains, rough, wild;
+    size_t ops[OPS]; /* how often each stood in a graph */
 } worst;
 
 static void worse(double *most, double v)
@@ -685,9 +686,17 @@ static tb_status begin(trial *t)
     return TB_OK;
 }
 
+static void count_ops(const trial *t)
+{
+    for (size_t i = 0; tb_ops[i]; i++)
+        for (int n = 0; n < t->r.g->nnodes; n++)
+            t->worst->ops[i] += t->r.g->nodes[n].op == tb_ops[i];
+}
+
 static void check_graph(trial *t)
 {
     tb_status s = begin(t);
+    count_ops(t);
     if (s != TB_OK && s != TB_ERR_INPUT) {
         FAIL(t, "%s", tb_error(t->r.T->ctx));
     } else if (s != TB_OK || !(t->size <= 1e9) || t->scale > 1e12) {
@@ -754,6 +763,7 @@ static void check_parts(tb_test *T, const tb_block *b, const random_drawn *d,
     s.vocab = 5;
     s.context = 70;
     s.dropout = seed % 5 ? 0 : 0.1;
+    s.padding = seed % 6 == 0;
     TB_OKAY(T, tb_sizes_resolve(T->ctx, b, &s, &sizes));
     check_part(T, b, &sizes, PART_STEM, 1, seed, w);
     for (size_t l = 1; l <= DEPTH; l++) {
@@ -785,6 +795,18 @@ static void check_seed(tb_test *T, uint64_t seed, worst *w)
     tb_buf_clear(&d.text);
 }
 
+/* A new op has a row in random_forms.h; identity is no word, but how passes
+ * move gradients. */
+static void check_ops(tb_test *T, const worst *w)
+{
+    for (size_t i = 0; tb_ops[i]; i++) {
+        TB_REQUIRE(T, i < OPS);
+        if (w->ops[i] == 0 && tb_ops[i] != &tb_op_identity)
+            tb_test_fail(T, __FILE__, __LINE__, "no random block has %s",
+                         tb_ops[i]->name);
+    }
+}
+
 TB_TEST(random_blocks)
 {
     worst w = {0};
@@ -794,6 +816,8 @@ TB_TEST(random_blocks)
     tb_ctx_exact(T->ctx, true); /* products too have the same bits */
     for (uint64_t seed = from; seed < from + n && T->failed < 10; seed++)
         check_seed(T, seed, &w);
+    if (n >= BLOCKS)
+        check_ops(T, &w);
     if (w.wild * 100 > w.graphs || w.rough * 100 > w.graphs)
         tb_test_fail(T, __FILE__, __LINE__, "%zu wild and %zu rough of %zu",
                      w.wild, w.rough, w.graphs);
