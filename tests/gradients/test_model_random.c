@@ -329,6 +329,31 @@ static void compare_jacobian(trial *t, const double *J, const int *inputs,
         FAIL(t, "dense Jacobian %g apart, of %g (%g)", most, all, inner(t));
 }
 
+/* By the last input alone, the blocks of each row's own token: those of the
+ * full one, where that input's columns come last. */
+static void check_blocks(trial *t, const tb_jacobian_spec *full, size_t rows)
+{
+    rig *r = &t->r;
+    int input = full->inputs[full->ninputs - 1];
+    size_t d = r->g->nodes[r->g->inputs[input]].shape.width;
+    size_t before = full->columns - in_count(t, input);
+    size_t channels = rows / (r->batch * r->time);
+    const tb_jacobian_spec j = {.inputs = &input,
+                                .ninputs = 1,
+                                .columns = d,
+                                .blocks = true,
+                                .out = rig_room(r, rows * d * sizeof(double))};
+    double most = 0;
+    bool done;
+    OKAY(t, tb_plan_jacobian(r->T->ctx, &t->keep.run, &j, &done));
+    for (size_t row = 0; done && row < rows; row++)
+        apart(&most, j.out + row * d,
+              full->out + row * full->columns + before + row / channels * d, d,
+              1);
+    if (!(most <= 1e-12 * t->scale || most <= 1e-12 * inner(t)))
+        FAIL(t, "blocks of the Jacobian: %g apart", most);
+}
+
 static void check_jacobian(trial *t)
 {
     rig *r = &t->r;
@@ -351,8 +376,10 @@ static void check_jacobian(trial *t)
         return;
     OKAY(t, tb_plan_jacobian(r->T->ctx, &t->keep.run, &j, &done));
     OKAY(t, machine_tangent(&t->keep, false));
-    if (done)
-        compare_jacobian(t, j.out, inputs, n, columns);
+    if (!done)
+        return;
+    compare_jacobian(t, j.out, inputs, n, columns);
+    check_blocks(t, &j, rows);
 }
 
 /* --- pieces --------------------------------------------------------------- */
@@ -544,27 +571,37 @@ static void check_added(trial *t)
 
 /* --- plans ---------------------------------------------------------------- */
 
-/* Kept values, ops that run alone, gradients over values: the same bits. */
+/** A way to run the same graph. */
+static const struct {
+    const char *name;
+    unsigned passes;
+    int threads;
+} ways[] = {{"kept values", TB_PASS_KEEP, 1},
+            {"ops alone", TB_PASS_ALONE, 1},
+            {"over values", TB_PASS_ONCE, 1},
+            {"alone and kept", TB_PASS_ALONE | TB_PASS_KEEP, 1},
+            {"three threads", TB_PASS_TAN, 3}};
+
+/* Kept values, ops that run alone, gradients over values, threads: the same
+ * bits. */
 static void check_plans(trial *t, tb_dtype type, const machine *plain)
 {
-    static const unsigned passes[] = {TB_PASS_KEEP, TB_PASS_ALONE, TB_PASS_ONCE,
-                                      TB_PASS_ALONE | TB_PASS_KEEP};
-    static const char *const names[] = {"kept values", "ops alone",
-                                        "over values", "alone and kept"};
-    for (size_t p = 0; p < TB_LEN(passes); p++) {
+    for (size_t p = 0; p < TB_LEN(ways); p++) {
         machine m;
         tb_graph *g = t->r.g;
         double most = 0;
-        tb_status s =
-            machine_make(&m, &t->r, g, t->r.in, type, TB_PASS_BWD | passes[p]);
+        tb_ctx_threads(t->r.T->ctx, ways[p].threads);
+        tb_status s = machine_make(&m, &t->r, g, t->r.in, type,
+                                   TB_PASS_BWD | ways[p].passes);
         for (int o = 0; s == TB_OK && o < g->noutputs; o++)
             for (size_t i = 0; i < out_count(t, o); i++)
                 worse(&most, tb_fabs(tb_test_get(type, m.out[o], i) -
                                      tb_test_get(type, plain->out[o], i)));
-        bool spent = (passes[p] & TB_PASS_ONCE) != 0;
+        bool spent = (ways[p].passes & TB_PASS_ONCE) != 0;
         if (s == TB_OK)
             s = machine_backward(&m, false);
         machine_free(&m);
+        tb_ctx_threads(t->r.T->ctx, 1);
         if (s == TB_ERR_ARG && spent)
             continue; /* an output that is spent takes no gradient */
         OKAY(t, s);
@@ -577,7 +614,7 @@ static void check_plans(trial *t, tb_dtype type, const machine *plain)
                 worse(&most, tb_fabs(tb_test_get(type, m.gpar[i], k) -
                                      tb_test_get(type, plain->gpar[i], k)));
         if (!(most == 0))
-            FAIL(t, "%s: %g apart", names[p], most);
+            FAIL(t, "%s: %g apart", ways[p].name, most);
     }
 }
 
