@@ -2,7 +2,7 @@
 /* Matrix products through an outside library where there is one. The
  * libraries are opened at the first product: opening takes 25 ms and tollbooth
  * has to start in 5. */
-#include "kernels/kern_tables.h"
+#include "kernels/gemm_matmul.h"
 #include "threads/threads.h"
 
 /* Few rows go by gemm_thin.h. */
@@ -70,6 +70,7 @@ enum { OPENBLAS_OPENMP = 2 }; /* openblas_get_parallel */
 /** The back ends of a context; a NULL function is a library not found. */
 typedef struct tb_gemm_libs {
     dnnl_sgemm_fn dnnl;
+    tb_matmul *matmul; /* of the same library; NULL: not to be had */
     cblas_sgemm_fn sgemm;
     cblas_dgemm_fn dgemm;
     char dnnl_name[64], blas_name[64], own_name[48];
@@ -93,7 +94,13 @@ static void *open_first(const char *const *names, size_t n)
     return NULL;
 }
 
-static void load_dnnl(tb_gemm_libs *libs)
+static bool has_avx512(const tb_ctx *ctx)
+{
+    return tb_streq(tb_kern_get(ctx, TB_F32)->isa, "avx512");
+}
+
+/* Only version 2 has the matmul we know, and only with AVX-512 it is chosen. */
+static void load_dnnl(tb_ctx *ctx, tb_gemm_libs *libs)
 {
     const char *const names[] = {TB_DNNL_PATH, "libdnnl.so.3", "libdnnl.so.2"};
     void *lib = open_first(names, TB_LEN(names));
@@ -103,8 +110,11 @@ static void load_dnnl(tb_gemm_libs *libs)
     LOAD(lib, "dnnl_sgemm", libs->dnnl);
     LOAD(lib, "dnnl_version", version);
     const dnnl_version_head none = {0, 0, 0}, *v = version ? version() : &none;
+    if (v->major == 2 && has_avx512(ctx))
+        libs->matmul = tb_matmul_create(ctx);
     tb_format(libs->dnnl_name, sizeof libs->dnnl_name,
-              "oneDNN %d.%d.%d (dnnl_sgemm)", v->major, v->minor, v->patch);
+              "oneDNN %d.%d.%d (%sdnnl_sgemm)", v->major, v->minor, v->patch,
+              libs->matmul ? "matmul, " : "");
 }
 
 /* OpenBLAS picks its kernels itself, or by OPENBLAS_CORETYPE, which some
@@ -150,19 +160,16 @@ static void load_openblas(tb_ctx *ctx, tb_gemm_libs *libs)
 }
 
 /* The libraries stay open: their OpenMP threads outlive any context. */
-static void drop(tb_ctx *ctx, void *libs)
+static void drop(tb_ctx *ctx, void *p)
 {
+    tb_gemm_libs *libs = p;
+    tb_matmul_destroy(ctx, libs->matmul);
     tb_free(ctx, libs);
 }
 
 static tb_gemm_libs *libs_of(tb_ctx *ctx)
 {
     return tb_ctx_slot(ctx, TB_SLOT_GEMM);
-}
-
-static bool has_avx512(tb_ctx *ctx)
-{
-    return tb_streq(tb_kern_get(ctx, TB_F32)->isa, "avx512");
 }
 
 /* What the choices below come to: who runs the most, then the others. */
@@ -203,7 +210,7 @@ void tb_gemm_load(tb_ctx *ctx)
               tb_kern_get(ctx, TB_F32)->isa);
     /* Only OpenMP code can tell these libraries to stay on one thread. */
     if (tb_streq(tb_threads_backend(), "openmp")) {
-        load_dnnl(libs);
+        load_dnnl(ctx, libs);
         load_openblas(ctx, libs);
     }
     name_f32(libs, has_avx512(ctx));
@@ -284,6 +291,12 @@ bool tb_gemm_cblas(tb_ctx *ctx, const tb_gemm_args *g)
     return true;
 }
 
+static bool run_matmul(tb_ctx *ctx, const tb_gemm_args *g)
+{
+    const tb_gemm_libs *libs = open_libs(ctx);
+    return libs && libs->matmul && tb_matmul_run(ctx, libs->matmul, g);
+}
+
 static bool run_own(tb_ctx *ctx, const tb_gemm_args *g)
 {
     tb_gemm_own(ctx, g);
@@ -291,22 +304,26 @@ static bool run_own(tb_ctx *ctx, const tb_gemm_args *g)
 }
 
 /** What runs a product of floats: `by`, the first that can, if the product has
- * this form, at most so many multiplications, and C so many rows and columns.
- */
+ * this form, from `least` to `most` multiplications, and C so many rows and
+ * columns. */
 typedef bool (*back_end)(tb_ctx *ctx, const tb_gemm_args *g);
 enum {
     ACROSS = 1, /* A B^T, a linear's forward; without it A B and A^T B */
     ONE = 2,    /* row of A, where our code has vectors */
-    AVX512 = 4  /* only there */
+    AVX512 = 4, /* only there */
+    WIDE = 8,   /* more columns than k */
+    FEW = 16,   /* rows, at most 512 */
+    BIAS = 32   /* no condition: all of `by` add one */
 };
 typedef struct choice {
     unsigned form;
-    double most;
+    double least, most;
     size_t rows, cols;
     back_end by[3];
 } choice;
 
-#    define ANY 1e300
+#    define ANY  1e300
+#    define MUCH (1 << 25) /* half a millisecond on one core */
 
 /* The first that fits. Measured on one and two cores of a Zen 4 with AVX-512
  * (speed over dnnl_sgemm's):
@@ -322,16 +339,25 @@ typedef struct choice {
  * OpenBLAS has kernels that copy nothing, for A B^T up to 2^16; few columns do
  * not pay for whole vectors of ours. oneDNN loses by its copy of a transposed
  * B, most on two threads and where cols < k. Its matmul primitive is within 3 %
- * of the better of the two, but for A B^T of 64 to 256 rows on two threads (1.1
- * of ours): not used. */
+ * of the better of the two, but for few rows on two threads. With weights that
+ * come from memory, 256 rows, widths of 512 and 2048, GFLOP/s: A B^T 209 to
+ * 217, ours 167 to 197; A B where cols > k 211, dnnl_sgemm 163; other A B and
+ * A^T B 198 to 208, dnnl_sgemm 202 to 220. */
 static const choice choices[] = {
-    {ACROSS | ONE, ANY, 0, 0, {run_own}},
-    {ACROSS, 1 << 16, 0, 0, {tb_gemm_cblas, tb_gemm_dnnl, run_own}},
-    {ACROSS | AVX512, ANY, 16, 32, {run_own}},
-    {ACROSS, ANY, 0, 0, {tb_gemm_dnnl, tb_gemm_cblas, run_own}},
-    {0, 64 * 64 * 64, 0, 0, {tb_gemm_cblas, tb_gemm_dnnl, run_own}},
-    {AVX512, ANY, 128, 32, {tb_gemm_dnnl, run_own}},
-    {0, ANY, 0, 0, {tb_gemm_dnnl, tb_gemm_cblas, run_own}},
+    {ACROSS | ONE, 0, ANY, 0, 0, {run_own}},
+    {ACROSS, 0, 1 << 16, 0, 0, {tb_gemm_cblas, tb_gemm_dnnl, run_own}},
+    {ACROSS | AVX512 | FEW | BIAS, MUCH, ANY, 64, 64, {run_matmul, run_own}},
+    {ACROSS | AVX512 | BIAS, 0, ANY, 16, 32, {run_own}},
+    {ACROSS, 0, ANY, 0, 0, {tb_gemm_dnnl, tb_gemm_cblas, run_own}},
+    {0, 0, 64 * 64 * 64, 0, 0, {tb_gemm_cblas, tb_gemm_dnnl, run_own}},
+    {AVX512 | FEW | WIDE,
+     MUCH,
+     ANY,
+     64,
+     64,
+     {run_matmul, tb_gemm_dnnl, run_own}},
+    {AVX512, 0, ANY, 128, 32, {tb_gemm_dnnl, run_own}},
+    {0, 0, ANY, 0, 0, {tb_gemm_dnnl, tb_gemm_cblas, run_own}},
 };
 
 static bool fits(const choice *c, const tb_gemm_args *g, const char *isa)
@@ -341,8 +367,12 @@ static bool fits(const choice *c, const tb_gemm_args *g, const char *isa)
         return false;
     if ((c->form & AVX512) && !tb_streq(isa, "avx512"))
         return false;
-    return ((c->form & ACROSS) != 0) == (!g->ta && g->tb) && size <= c->most &&
-           g->m >= c->rows && g->n >= c->cols;
+    if ((c->form & WIDE) && (g->ta || g->n <= g->k))
+        return false;
+    if ((c->form & FEW) && g->m > 512)
+        return false;
+    return ((c->form & ACROSS) != 0) == (!g->ta && g->tb) && size >= c->least &&
+           size <= c->most && g->m >= c->rows && g->n >= c->cols;
 }
 
 static const choice *choice_of(const tb_ctx *ctx, const tb_gemm_args *g)
@@ -375,7 +405,7 @@ bool tb_gemm_adds_bias(const tb_ctx *ctx, const tb_gemm_args *g)
     if (!own_adds_bias(g))
         return false;
     return tb_ctx_is_exact(ctx) ||
-           (g->dtype == TB_F32 && choice_of(ctx, g)->by[0] == run_own);
+           (g->dtype == TB_F32 && (choice_of(ctx, g)->form & BIAS));
 }
 
 void tb_gemm(tb_ctx *ctx, const tb_gemm_args *g)

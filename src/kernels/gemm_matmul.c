@@ -57,7 +57,7 @@ typedef struct version_head {
 } version_head;
 
 enum { CPU = 1, BF16 = 2, F32 = 3, IN_ORDER = 1, QUERY_NAME = 8 };
-enum { ARG_A = 1, ARG_C = 17, ARG_B = 33 };
+enum { ARG_A = 1, ARG_C = 17, ARG_B = 33, ARG_BIAS = 41 };
 
 /** Functions of the library, in the order of `names`. */
 typedef struct functions {
@@ -115,18 +115,21 @@ static const char *const names[] = {
     "dnnl_primitive_execute",
 };
 
+/** What the sum of products goes to: nothing, what C holds, a bias. */
+typedef enum onto { ONTO_NOTHING, ONTO_C, ONTO_BIAS } onto;
+
 /** What a primitive was made for; compared as bytes: there is no padding. */
 typedef struct key {
     size_t m, n, k, lda, ldb, ldc;
     int threads;
-    unsigned char ta, tb, add, bf16;
+    unsigned char ta, tb, onto, bf16;
 } key;
 _Static_assert(sizeof(key) == 6 * sizeof(size_t) + sizeof(int) + 4,
                "keys are compared as bytes");
 
 typedef struct made {
     key key;
-    handle primitive, a, b, c;
+    handle primitive, a, b, c, bias;
 } made;
 
 enum { KEPT = 128 }; /* some 30 shapes in a training step */
@@ -207,7 +210,7 @@ static void forget(const functions *f, made *p)
 {
     if (p->primitive)
         f->primitive_destroy(p->primitive);
-    handle memory[] = {p->a, p->b, p->c};
+    handle memory[] = {p->a, p->b, p->c, p->bias};
     for (size_t i = 0; i < TB_LEN(memory); i++)
         if (memory[i])
             f->memory_destroy(memory[i]);
@@ -247,7 +250,9 @@ static key key_of(const tb_ctx *ctx, const tb_gemm_args *g)
         .threads = tb_threads_count(ctx), /* its work is cut for so many */
         .ta = g->ta,
         .tb = g->tb,
-        .add = g->beta != 0,
+        .onto = g->bias        ? ONTO_BIAS
+                : g->beta != 0 ? ONTO_C
+                               : ONTO_NOTHING,
         .bf16 = g->bf16,
     };
 }
@@ -289,7 +294,7 @@ static bool make_primitive(const tb_matmul *m, const key *k,
 {
     const functions *f = &m->f;
     handle attr = NULL, desc = NULL;
-    bool fine = make_attr(f, k->add, &attr) &&
+    bool fine = make_attr(f, k->onto == ONTO_C, &attr) &&
                 f->desc_create(&desc, op, attr, m->engine, NULL) == 0 &&
                 !is_reference(f, desc) && f->primitive_create(out, desc) == 0;
     if (desc)
@@ -304,16 +309,19 @@ static bool make(const tb_matmul *m, made *p)
     const functions *f = &m->f;
     const key *k = &p->key;
     int type = k->bf16 ? BF16 : F32;
-    memory_desc a, b, c;
+    bool biased = k->onto == ONTO_BIAS;
+    memory_desc a, b, c, bias;
     matmul_desc op;
     return describe(f, &a, type, k->ta, k->m, k->k, k->lda) &&
            describe(f, &b, type, k->tb, k->k, k->n, k->ldb) &&
            describe(f, &c, F32, false, k->m, k->n, k->ldc) &&
-           f->matmul_desc_init(&op, &a, &b, NULL, &c) == 0 &&
+           describe(f, &bias, F32, false, 1, k->n, k->n) &&
+           f->matmul_desc_init(&op, &a, &b, biased ? &bias : NULL, &c) == 0 &&
            make_primitive(m, k, &op, &p->primitive) &&
            f->memory_create(&p->a, &a, m->engine, NULL) == 0 &&
            f->memory_create(&p->b, &b, m->engine, NULL) == 0 &&
-           f->memory_create(&p->c, &c, m->engine, NULL) == 0;
+           f->memory_create(&p->c, &c, m->engine, NULL) == 0 &&
+           (!biased || f->memory_create(&p->bias, &bias, m->engine, NULL) == 0);
 }
 
 /* A shape the library cannot do is kept too, without a primitive. */
@@ -334,24 +342,35 @@ static const made *find(tb_matmul *m, const key *k)
     return p;
 }
 
+/* The library does not write to A, B and the bias. */
+static void *unlocked(const void *p)
+{
+    union {
+        const void *in;
+        void *out;
+    } u = {.in = p};
+    return u.out;
+}
+
 static bool execute(const tb_matmul *m, const made *p, const tb_gemm_args *g)
 {
     const functions *f = &m->f;
-    const exec_arg args[] = {{ARG_A, p->a}, {ARG_B, p->b}, {ARG_C, p->c}};
-    union { /* the library does not write to A and B */
-        const void *in;
-        void *out;
-    } a = {.in = g->a}, b = {.in = g->b};
-    return f->memory_set(p->a, a.out) == 0 && f->memory_set(p->b, b.out) == 0 &&
+    const exec_arg args[] = {
+        {ARG_A, p->a}, {ARG_B, p->b}, {ARG_C, p->c}, {ARG_BIAS, p->bias}};
+    int n = (int)TB_LEN(args) - (p->bias ? 0 : 1);
+    return f->memory_set(p->a, unlocked(g->a)) == 0 &&
+           f->memory_set(p->b, unlocked(g->b)) == 0 &&
            f->memory_set(p->c, g->c) == 0 &&
-           f->execute(p->primitive, m->stream, (int)TB_LEN(args), args) == 0 &&
+           (!p->bias || f->memory_set(p->bias, unlocked(g->bias)) == 0) &&
+           f->execute(p->primitive, m->stream, n, args) == 0 &&
            f->stream_wait(m->stream) == 0;
 }
 
 bool tb_matmul_run(tb_ctx *ctx, tb_matmul *m, const tb_gemm_args *g)
 {
     if (g->dtype != TB_F32 || g->alpha != 1 || g->k == 0 || g->m == 0 ||
-        g->n == 0 || (g->beta != 0 && g->beta != 1) || tb_threads_inside())
+        g->n == 0 || (g->beta != 0 && g->beta != 1) ||
+        (g->beta != 0 && g->bias) || tb_threads_inside())
         return false;
     key k = key_of(ctx, g);
     int lent = tb_threads_lend(ctx);

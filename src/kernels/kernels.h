@@ -268,10 +268,10 @@ typedef struct tb_gemm_args {
 } tb_gemm_args;
 
 /** tb_gemm - the back end that is fastest for this form and size: oneDNN's
- * dnnl_sgemm, CBLAS or our own (f32; the table is in gemm.c), CBLAS or our own
- * (f64); always our own when the context is exact. Inside tb_parallel it runs
- * on the calling thread, and there it never opens a library: call tb_gemm_load
- * before. */
+ * matmul or dnnl_sgemm, CBLAS or our own (f32; the table is in gemm.c), CBLAS
+ * or our own (f64); always our own when the context is exact. Inside
+ * tb_parallel it runs on the calling thread, and there it never opens a
+ * library: call tb_gemm_load before. */
 void tb_gemm(tb_ctx *ctx, const tb_gemm_args *g);
 
 /** tb_gemm_adds_bias - does tb_gemm run this product by code that adds a bias

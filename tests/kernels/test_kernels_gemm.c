@@ -514,6 +514,34 @@ TB_TEST(a_bias_comes_last)
     TB_CHECK(T, !tb_gemm_adds_bias(T->ctx, &p.g));
 }
 
+/* Of a size that a library may run: what it adds is the bias, once. */
+TB_TEST(large_products_and_their_bias)
+{
+    enum { SIDE = 330 };
+    static float bias[SIDE];
+    product p;
+    product_init(T, &p);
+    tb_test_fill(T, TB_F32, bias, SIDE);
+    for (int form = 0; form < 4; form++) {
+        for (int beta = 0; beta < 2; beta++) {
+            product_fill(T, &p, TB_F32, form, SIDE, SIDE, SIDE, beta);
+            tb_gemm(T->ctx, &p.g);
+            product_check(T, &p, tb_gemm_name(T->ctx, TB_F32));
+        }
+        product_fill(T, &p, TB_F32, form, SIDE, SIDE, SIDE, 0);
+        if (!tb_gemm_adds_bias(T->ctx, &p.g))
+            continue;
+        p.g.bias = bias;
+        tb_gemm(T->ctx, &p.g);
+        for (size_t i = 0; i < SIDE; i++)
+            for (size_t j = 0; j < SIDE; j++) {
+                double size, sum = wanted(&p, i, j, &size) + (double)bias[j];
+                TB_NEAR(T, ((float *)p.g.c)[i * p.g.ldc + j], sum,
+                        1.1 * (SIDE + 3) * 0x1p-24 * (size + tb_fabs(sum)));
+            }
+    }
+}
+
 TB_TEST(exact_has_the_bits_of_ref_for_any_threads)
 {
     static double want[BUF_MAX];
