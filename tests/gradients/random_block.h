@@ -170,6 +170,19 @@ static inline void random_outside(random_text *r, size_t streams,
 
 /* --- definitions ---------------------------------------------------------- */
 
+/* They read what they are given more than once. */
+static inline void random_functions(random_text *r)
+{
+    if (!random_chance(r, 0.4))
+        return;
+    r->can |= RANDOM_FUNCTIONS;
+    random_put(r, "f(a) = tanh(a) + 0.5*a\n"
+                  "g(a, b) = sigmoid(a)*b + (1 - sigmoid(a))*a\n"
+                  "p(a) = layernorm(a) - f(a)/3\n");
+    if (r->can & RANDOM_WHOLE)
+        random_put(r, "t(a, b) = mha(a, b, a) - mha(b, b, b)*a\n");
+}
+
 static inline void random_definitions(random_text *r)
 {
     static const char *const attns[] = {
@@ -211,14 +224,7 @@ static inline void random_definitions(random_text *r)
     if ((r->can & RANDOM_MEMORY) && random_chance(r, 0.5))
         random_put(r, "cross(u) = o(mha(q(u), norm(k(memory)), v(memory)))"
                       " + 0.2*u\n");
-    if (random_chance(r, 0.4)) {
-        r->can |= RANDOM_FUNCTIONS;
-        random_put(r, "f(a) = tanh(a) + 0.5*a\n"
-                      "g(a, b) = sigmoid(a)*b + (1 - sigmoid(a))*a\n"
-                      "p(a) = layernorm(a) - f(a)/3\n");
-        if (r->can & RANDOM_WHOLE)
-            random_put(r, "t(a, b) = mha(a, b, a) - mha(b, b, b)*a\n");
-    }
+    random_functions(r);
 }
 
 static inline void random_model(random_text *r)
@@ -279,6 +285,24 @@ static inline size_t random_stem(random_text *r)
         r->can |= RANDOM_PAST;
     }
     return streams;
+}
+
+/** random_equation - a text for eval over the streams x and y, of width 4. */
+static inline void random_equation(tb_ctx *ctx, uint64_t seed, tb_buf *out)
+{
+    static random_text zero;
+    random_text r = zero;
+    tb_buf_init(out, ctx);
+    r.out = out;
+    r.rng = tb_rng_make(seed, "equation");
+    r.can = RANDOM_STOPS | RANDOM_TOKENS | RANDOM_ROPE | RANDOM_WHOLE;
+    random_bind(&r, RANDOM_STREAM, "x");
+    random_bind(&r, RANDOM_STREAM, "y");
+    random_functions(&r);
+    random_locals(&r, 4);
+    r.forms = 8;
+    random_stream(&r, 4);
+    random_put(&r, " - x*y/3"); /* what is given must be read */
 }
 
 /** random_block - a block's text, none of whose forms need what `without`

@@ -2,6 +2,7 @@
 /* Gradients of whole models against central differences in double: every
  * parameter tensor of every built-in block, and of blocks with several
  * streams, per-layer sections, tied heads and dropout. */
+#include "gradients/random_block.h"
 #include "model_help.h"
 
 enum { B = 2, TIME = 5, VOCAB = 11, SAMPLES = 4 };
@@ -284,6 +285,42 @@ TB_TEST(difference_step)
     TB_OKAY(T, tb_eval_check(T->ctx, &c.e, &a));
     TB_NEAR(T, a.step, 2.4e-5, 1e-12);
     TB_CHECK(T, a.difference < 1e-9 && a.tangent < 1e-14);
+}
+
+/* Rows by the backward pass, or all at once, against columns by the tangent
+ * pass, of two streams. */
+static void check_equation(tb_test *T, uint64_t seed)
+{
+    tb_buf text;
+    double x[24], y[24];
+    tb_eval_agreement a;
+    tb_eval_value sets[] = {
+        {.name = "x", .rank = 3, .dims = {2, 3, 4}, .data = x},
+        {.name = "y", .rank = 3, .dims = {2, 3, 4}, .data = y}};
+    random_equation(T->ctx, seed, &text);
+    tb_eval e = {.text = tb_buf_str(&text),
+                 .jacobian = "x,y",
+                 .heads = 2,
+                 .seed = seed,
+                 .nsets = 2,
+                 .sets = sets};
+    tb_test_fill(T, TB_F64, x, TB_LEN(x));
+    tb_test_fill(T, TB_F64, y, TB_LEN(y));
+    tb_status s = tb_eval_check(T->ctx, &e, &a);
+    if (s != TB_OK || !(a.tangent <= 1e-9 * (1 + a.largest)))
+        tb_test_fail(T, __FILE__, __LINE__,
+                     "seed %llu: tangent %g of %g %s\n%s",
+                     (unsigned long long)seed, a.tangent, a.largest,
+                     s == TB_OK ? "" : tb_error(T->ctx), tb_buf_str(&text));
+    tb_buf_clear(&text);
+}
+
+TB_TEST(jacobians_of_random_equations)
+{
+    uint64_t from = random_asked("TB_RANDOM_FROM", 1),
+             n = random_asked("TB_RANDOM_BLOCKS", 300);
+    for (uint64_t seed = from; seed < from + n && T->failed < 10; seed++)
+        check_equation(T, seed);
 }
 
 /* 0/0 in the first column: what comes later does not hide it. */
