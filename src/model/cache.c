@@ -156,7 +156,8 @@ tb_status tb_cache_feed(tb_cache *c, const tb_batch *b, size_t n, bool logits)
     for (size_t p = 0; p < m->nparts; p++) {
         bool done = c->again && m->sizes.s.stack == TB_STACKS_BOTH &&
                     tb_model_side(m, p) == TB_SIDE_ENCODER;
-        if (!done && (logits || p != tb_model_tail(m)))
+        bool asked = logits || p != tb_model_tail(m) || c->past[p].width > 0;
+        if (!done && asked) /* attention after the stack keeps keys, too */
             TB_TRY(feed_part(c, p, b));
     }
     c->seen += n;

@@ -2,9 +2,12 @@
 /* Logits of tokens given a few at a time against those of all at once: the
  * same bits where products are exact, for every built-in block, every kind of
  * position, with an encoder, and after sequences were picked. */
+#include "gradients/random_block.h"
 #include "sizes_help.h"
 #include "model/cache.h"
 #include "tb_test.h"
+
+#include <stdio.h>
 
 enum { BATCH = 3, TIME = 7, SOURCE = 5, VOCAB = 13, DEPTH = 2, SEED = 5 };
 
@@ -219,6 +222,53 @@ TB_TEST(what_a_later_token_changes_is_refused)
     TB_CHECK(T, !agrees(T, "pre-ln", not_causal, TB_F32, 0));
     TB_CHECK(T, !agrees(T, "block: x = x + attn(maxdiv(x, whole=true))", NULL,
                         TB_F32, 0));
+}
+
+/* Logits that nobody asked for leave the keys of what stands after the stack.
+ */
+TB_TEST(attention_before_and_after_the_stack)
+{
+    tb_ctx_exact(T->ctx, true);
+    TB_CHECK(T, agrees(T,
+                       "block: x = x + F(norm(x))\n"
+                       "final: x = x + mha(x, x, norm(x))",
+                       NULL, TB_F64, 0));
+    TB_CHECK(T, agrees(T,
+                       "stem: x = x + mha(x, x, x)\n"
+                       "block: x = x + F(norm(x))",
+                       NULL, TB_F32, 0));
+    tb_ctx_exact(T->ctx, false);
+}
+
+static const random_drawn *drawn;
+
+static void as_drawn(tb_settings *s)
+{
+    s->width = drawn->width;
+    s->heads = drawn->heads;
+    s->stack = drawn->stack;
+}
+
+/* Statistics are running ones; what draws or looks at all tokens is refused. */
+TB_TEST(random_blocks)
+{
+    uint64_t from = random_asked("TB_RANDOM_FROM", 1),
+             n = random_asked("TB_RANDOM_BLOCKS", 200);
+    size_t able = 0;
+    tb_ctx_exact(T->ctx, true);
+    tb_ctx_threads(T->ctx, 1);
+    for (uint64_t seed = from; seed < from + n && T->failed < 10; seed++) {
+        random_drawn d;
+        random_block(T->ctx, seed, 0, &d);
+        drawn = &d;
+        able += agrees(T, tb_buf_str(&d.text), as_drawn,
+                       seed % 2 ? TB_F64 : TB_F32, 0);
+        tb_buf_clear(&d.text);
+    }
+    printf("%zu of %llu random blocks run token by token\n", able,
+           (unsigned long long)n);
+    TB_CHECK(T, 2 * able > n || n < 100);
+    tb_ctx_exact(T->ctx, false);
 }
 
 /* After a pick each sequence goes on as if it had been the other one. */
