@@ -63,6 +63,13 @@
 #    define TB_ONCE(v) ((void)(v))
 #endif
 
+/* gcc would count the address of every line of an unrolled loop apart. */
+#if defined(__GNUC__) && !defined(__clang__)
+#    define TB_BASE(p) __asm__("" : "+r"(p))
+#else
+#    define TB_BASE(p) ((void)(p))
+#endif
+
 enum { TB_LANES = 16 };
 
 typedef double tb_d8 __attribute__((vector_size(64)));

@@ -403,9 +403,9 @@ TB_INLINE pipe_pair pipe_pair_of(const pipe *j, pipe_form f, size_t next)
         .d = d};
 }
 
-/* Columns [i, i + PACK) of a group. */
+/* Columns [i, i + PACK) of a group, to what stands at `to` of its outputs. */
 TB_INLINE void pipe_write(pipe_pair g, pipe_form f, const centre_f32 *c,
-                          size_t i)
+                          size_t i, size_t to)
 {
     pack_f32 gain = load_f32(g.gain + i), bias = {0};
     if (f.biased)
@@ -414,13 +414,30 @@ TB_INLINE void pipe_write(pipe_pair g, pipe_form f, const centre_f32 *c,
         TB_ONCE(gain);
         TB_ONCE(bias);
     }
-    for (size_t k = 0; k < f.rows; k++, i += g.d) {
+    for (size_t k = 0; k < f.rows; k++, i += g.d, to += g.d) {
         pack_f32 v = take_pack_f32(&g.out, pipe_how_again(f), i);
         if (pipe_sums(f))
-            put_f32(g.sum + i, v, f.stream);
+            put_f32(g.sum + to, v, f.stream);
         v = (v - c[k].hi) * c[k].r * gain;
-        put_f32(g.y + i, f.biased ? v + bias : v, f.stream);
+        put_f32(g.y + to, f.biased ? v + bias : v, f.stream);
     }
+}
+
+/* Columns [i, i + MOMENTS). Beside stores past the caches, which are slow to
+ * make room, a line's address must not be kept in memory. */
+TB_INLINE void pipe_block(pipe_pair g, pipe_form f, const centre_f32 *c,
+                          size_t i)
+{
+    size_t to = i;
+    if (f.stream) {
+        to = 0;
+        g.sum = pipe_sums(f) ? g.sum + i : NULL;
+        g.y += i;
+        TB_BASE(g.sum);
+        TB_BASE(g.y);
+    }
+    for (size_t n = 0; n < MOMENTS; n += PACK_f32)
+        pipe_write(g, f, c, i + n, to + n);
 }
 
 /* The columns of row k that fill no block. */
@@ -450,8 +467,8 @@ TB_INLINE void pipe_step(const pipe *j, pipe_form f, size_t next, bool in,
     for (size_t i = 0; i + MOMENTS <= g.d; i += MOMENTS) {
         for (size_t k = 0; in && k < f.rows; k++)
             moments_add(&now[k], &g.in, f.how, i + k * g.d, g.keep);
-        for (size_t n = 0; out && n < MOMENTS; n += PACK_f32)
-            pipe_write(g, f, c, i + n);
+        if (out)
+            pipe_block(g, f, c, i);
     }
     for (size_t k = 0; k < f.rows; k++)
         m[k] = now[k];
