@@ -267,15 +267,18 @@ TB_INLINE REAL FN(tanh_d)(REAL x)
     }                                                                          \
     static void FN(name##_slope)(size_t n, const REAL *x, REAL *y, REAL *d)    \
     {                                                                          \
+        if (!y) {                                                              \
+            TB_IVDEP                                                           \
+            for (size_t i = 0; i < n; i++)                                     \
+                d[i] = FN(name##_d)(x[i]);                                     \
+            return;                                                            \
+        }                                                                      \
         TB_IVDEP                                                               \
-        for (size_t i = 0; y && i < n; i++) {                                  \
+        for (size_t i = 0; i < n; i++) {                                       \
             REAL at = x[i];                                                    \
             y[i] = FN(name)(at);                                               \
             d[i] = FN(name##_d)(at);                                           \
         }                                                                      \
-        TB_IVDEP                                                               \
-        for (size_t i = 0; !y && i < n; i++)                                   \
-            d[i] = FN(name##_d)(x[i]);                                         \
     }
 TB_UNARY_LIST(UNARY_LOOPS)
 #undef UNARY_LOOPS
