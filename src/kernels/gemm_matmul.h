@@ -17,9 +17,10 @@ void tb_matmul_destroy(tb_ctx *ctx, tb_matmul *m); /* NULL is fine */
 const char *tb_matmul_version(const tb_matmul *m);
 
 /** tb_matmul_run - C = op(A) op(B) + beta C, beta 0 or 1, alpha 1, k > 0, or
- * + bias with beta 0; with g->bf16 a and b are bf16. False where the library cannot do it, or only by
- * its reference code: then C is as before. The first product of a shape makes
- * its code; later ones make nothing. Not inside tb_parallel. */
+ * + bias with beta 0; with g->bf16 a and b are bf16. False where the library
+ * cannot do it, or only by its reference code: then C is as before. The first
+ * product of a shape makes its code; later ones make nothing. Not inside
+ * tb_parallel. */
 bool tb_matmul_run(tb_ctx *ctx, tb_matmul *m, const tb_gemm_args *g);
 
 #endif

@@ -536,7 +536,7 @@ TB_TEST(large_products_and_their_bias)
         for (size_t i = 0; i < SIDE; i++)
             for (size_t j = 0; j < SIDE; j++) {
                 double size, sum = wanted(&p, i, j, &size) + (double)bias[j];
-                TB_NEAR(T, ((float *)p.g.c)[i * p.g.ldc + j], sum,
+                TB_NEAR(T, tb_test_get(TB_F32, p.g.c, i * p.g.ldc + j), sum,
                         1.1 * (SIDE + 3) * 0x1p-24 * (size + tb_fabs(sum)));
             }
     }
