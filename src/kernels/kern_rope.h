@@ -36,12 +36,17 @@ TB_INLINE void FN(turn_neighbours)(size_t n, double way, const double *cos,
     }
 }
 
-static void FN(turn)(size_t n, bool neighbours, double way, const double *cos,
-                     const double *sin, const void *x_, bool add, void *y_)
+/* All n pairs; of a whole block the number is known, and `add` always: loops
+ * that end where the vector does. */
+TB_INLINE void FN(turn_all)(size_t n, bool neighbours, double way,
+                            const double *cos, const double *sin, const REAL *x,
+                            bool add, REAL *y)
 {
-    const REAL *x = x_;
-    REAL *y = y_;
-    for (size_t i = 0; i < n; i += TB_LANES) {
+    size_t i = 0;
+    for (; !neighbours && i + TB_LANES <= n; i += TB_LANES)
+        FN(turn16)
+    (TB_LANES, way, cos + i, sin + i, x + i, x + n + i, add, y + i, y + n + i);
+    for (; i < n; i += TB_LANES) {
         size_t m = n - i < TB_LANES ? n - i : TB_LANES;
         if (neighbours)
             FN(turn_neighbours)
@@ -49,4 +54,13 @@ static void FN(turn)(size_t n, bool neighbours, double way, const double *cos,
         else FN(turn16)(m, way, cos + i, sin + i, x + i, x + n + i, add, y + i,
                         y + n + i);
     }
+}
+
+static void FN(turn)(size_t n, bool neighbours, double way, const double *cos,
+                     const double *sin, const void *x, bool add, void *y)
+{
+    if (add)
+        FN(turn_all)(n, neighbours, way, cos, sin, x, true, y);
+    else
+        FN(turn_all)(n, neighbours, way, cos, sin, x, false, y);
 }

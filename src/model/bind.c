@@ -296,12 +296,21 @@ static size_t saved_bytes(const tb_model *m, const tb_bound *b)
     return n;
 }
 
+/* What plans hold themselves. */
+static size_t angle_bytes(const tb_bound *b)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < b->nplans; i++)
+        n += b->plans[i] ? tb_plan_angle_bytes(b->plans[i]) : 0;
+    return n;
+}
+
 tb_status tb_model_memory(tb_model *m, size_t batch, size_t time, size_t source,
                           unsigned passes, size_t *bytes, size_t *saved)
 {
     tb_bound *b;
     TB_TRY(prepare(m, batch, time, source, passes, false, &b));
-    *bytes = b->bytes;
+    *bytes = b->bytes + angle_bytes(b);
     *saved = passes ? saved_bytes(m, b) : 0;
     tb_bound_destroy(m->ctx, b);
     return TB_OK;

@@ -60,6 +60,7 @@ typedef struct tb_opcall {
     bool stream;               /* row parts: what they write (out, gin[0])
                                   leaves the caches before it is read */
     tb_rng rng;                /* this node's random stream, this step */
+    double *angles; /* rope: what tb_turn_fill makes; NULL: in scratch */
 } tb_opcall;
 
 /** What stands on the lane when every branch is removed. */

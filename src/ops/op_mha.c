@@ -143,6 +143,7 @@ static double pairs(const attn *g)
 /* Queries [r0, r0 + rows) of head h of sequence b. */
 typedef struct head {
     size_t b, h, r0, rows;
+    size_t most; /* rows of an item of this pass: how far apart their work is */
 } head;
 
 static size_t q_at(const attn *g, const head *h)
@@ -201,7 +202,7 @@ static tb_k_attn kernel_call(const tb_opcall *c, const attn *g, const head *h,
                    .number = row * g->tk,
                    .kern = c->k,
                    .stat = (double *)c->saved + 2 * row,
-                   .work = tb_op_at(c, c->scratch, chunk * work(g, h->rows))};
+                   .work = tb_op_at(c, c->scratch, chunk * work(g, h->most))};
     if (g->causal)
         p.first = (ptrdiff_t)(h->r0 + 1 + g->tk) - (ptrdiff_t)g->tq;
     if (g->mask != MASK_NONE)
@@ -238,7 +239,8 @@ static head part_of(const attn *g, size_t item)
     return (head){.b = bh / g->heads,
                   .h = bh % g->heads,
                   .r0 = r0,
-                  .rows = left < g->part ? left : g->part};
+                  .rows = left < g->part ? left : g->part,
+                  .most = g->part};
 }
 
 static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
@@ -262,7 +264,8 @@ static void bwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
 {
     const attn g = attn_of(c);
     for (size_t i = from * g.group; i < to * g.group; i++) {
-        const head h = {.b = i / g.heads, .h = i % g.heads, .rows = g.tq};
+        const head h = {
+            .b = i / g.heads, .h = i % g.heads, .rows = g.tq, .most = g.tq};
         const tb_k_attn p = kernel_call(c, &g, &h, chunk);
         const tb_k_attn_grad grad = {.out = tb_op_peek(c, c->out, o_at(&g, &h)),
                                      .gout =
@@ -306,7 +309,8 @@ static void bwd_copies_range(const tb_opcall *c, size_t from, size_t to,
 {
     const attn g = attn_of(c);
     for (size_t i = from * g.group; i < to * g.group; i++) {
-        head h = {.b = i / g.heads, .h = i % g.heads, .rows = g.tq};
+        head h = {
+            .b = i / g.heads, .h = i % g.heads, .rows = g.tq, .most = g.tq};
         if (!c->own_token) {
             bwd_copies(c, &g, &h, chunk, 0, 1);
             continue;

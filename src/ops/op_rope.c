@@ -3,18 +3,11 @@
  * pair i of width w turns by t base^(-2i/w), t counted from `start`. Pairs are
  * (i, i + w/2) as in Llama ("rotate half"), or (2i, 2i + 1) as in GPT-J. Only
  * the first w = `rotary` elements of a head turn; the rest pass. */
-#include "ops/op_help.h"
+#include "ops/op_turn.h"
 
 static bool whole(double a, double least)
 {
     return a >= least && a <= 1e9 && (double)(size_t)a == a;
-}
-
-/* Elements of a head that turn. */
-static size_t turning(const double *attr, size_t head)
-{
-    double w = attr[TB_ATTR_ROPE_ROTARY];
-    return w > 0 ? (size_t)w : head;
 }
 
 static bool shape(const tb_shape *in, int nin, const double *attr,
@@ -33,78 +26,36 @@ static bool shape(const tb_shape *in, int nin, const double *attr,
         return false;
     if (in[0].width % (size_t)heads)
         return tb_op_no(why, "heads must divide the width");
-    size_t head = in[0].width / (size_t)heads, w = turning(attr, head);
-    if (w % 2 || w > head)
+    const tb_turn r = tb_turn_of(attr, in[0].width);
+    if (r.w % 2 || r.w > r.head)
         return tb_op_no(why, "the rotary width must be even and within a head");
     return true;
 }
 
-/* --- angles: cos and sin of each time and pair -------------------------- */
+/* --- the passes --------------------------------------------------------- */
 
-typedef struct rope {
-    size_t heads, head, w; /* w: elements that turn */
-    bool interleaved;
-} rope;
-
-static rope rope_of(const tb_opcall *c)
+static tb_turn turn_of(const tb_opcall *c)
 {
-    rope r = {.heads = (size_t)c->attr[TB_ATTR_ROPE_HEADS],
-              .interleaved = c->attr[TB_ATTR_ROPE_INTERLEAVED] != 0};
-    r.head = c->out_shape.width / r.heads;
-    r.w = turning(c->attr, r.head);
+    tb_turn r = tb_turn_of(c->attr, c->out_shape.width);
+    r.angles = c->angles ? c->angles : c->scratch;
     return r;
-}
-
-/* A token's cosines, then its sines. */
-static double *angles(const tb_opcall *c, const rope *r, size_t t)
-{
-    return (double *)c->scratch + t % c->time * r->w;
-}
-
-static void angle_range(const tb_opcall *c, size_t from, size_t to,
-                        size_t chunk)
-{
-    const rope r = rope_of(c);
-    double base = c->attr[TB_ATTR_ROPE_BASE];
-    (void)chunk;
-    for (size_t i = 0; i < r.w / 2; i++) {
-        double turn = -2 * (double)i / (double)r.w;
-        double speed = tb_pow(base > 0 ? base : 10000, turn);
-        for (size_t t = from; t < to; t++) {
-            double angle = ((double)t + c->attr[TB_ATTR_ROPE_START]) * speed;
-            double *at = angles(c, &r, t) + i;
-            at[0] = tb_cos(angle);
-            at[r.w / 2] = tb_sin(angle);
-        }
-    }
 }
 
 static size_t scratch(const tb_opcall *c)
 {
-    return tb_op_part_bytes(c->time, rope_of(c).w);
+    const tb_turn r = turn_of(c);
+    return tb_turn_bytes(&r, c->time);
 }
-
-/* --- turning ------------------------------------------------------------ */
 
 /* y (+)= x turned by its angle, or back if way is -1; rows [from, to) */
 static void turn_rows(const tb_opcall *c, size_t from, size_t to, double way,
                       const void *x, bool add, void *y)
 {
-    const rope p = rope_of(c);
-    const size_t rest = p.head - p.w;
-    for (size_t at = from * p.heads * p.head; from < to; from++) {
-        const double *cos = angles(c, &p, from), *sin = cos + p.w / 2;
-        for (size_t h = 0; h < p.heads; h++, at += p.head) {
-            const void *xr = tb_op_peek(c, x, at + p.w);
-            void *yr = tb_op_at(c, y, at + p.w);
-            c->k->turn(p.w / 2, p.interleaved, way, cos, sin,
-                       tb_op_peek(c, x, at), add, tb_op_at(c, y, at));
-            if (add)
-                tb_op_plus(c, rest, xr, yr);
-            else
-                tb_op_copy(c, rest, xr, yr);
-        }
-    }
+    const tb_turn r = turn_of(c);
+    for (size_t at = from * r.heads * r.head; from < to; from++)
+        for (size_t h = 0; h < r.heads; h++, at += r.head)
+            tb_turn_head(c, &r, from % c->time, way, tb_op_peek(c, x, at), add,
+                         tb_op_at(c, y, at));
 }
 
 static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
@@ -125,12 +76,11 @@ static void tan_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)
     turn_rows(c, from, to, 1, c->tin[0], false, c->tout);
 }
 
-/* An angle costs about as much as this many elements. */
-enum { COST = 16 };
-
 static void each(const tb_opcall *c, tb_rows_fn fn)
 {
-    tb_op_each(c, c->time, tb_op_times(rope_of(c).w, COST), angle_range);
+    const tb_turn r = turn_of(c);
+    if (!c->angles)
+        tb_turn_fill(c, &r, c->time);
     tb_op_each(c, tb_op_rows(c), tb_op_times(4, c->out_shape.width), fn);
 }
 

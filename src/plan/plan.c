@@ -197,6 +197,8 @@ static tb_status build(tb_ctx *ctx, const tb_plan_spec *spec, tb_plan *p)
         if (tb_plan_leaf(p, n))
             TB_TRY(find_slot(ctx, p, n));
     }
+    tb_plan_turns(p);
+    TB_TRY(tb_plan_angles(ctx, p));
     return tb_plan_place(ctx, p);
 }
 
@@ -227,6 +229,7 @@ void tb_plan_destroy(tb_ctx *ctx, tb_plan *p)
 {
     if (!p)
         return;
+    tb_free(ctx, p->angles);
     tb_free(ctx, p->steps);
     tb_free(ctx, p->fwd);
     tb_free(ctx, p);
@@ -253,6 +256,11 @@ tb_status tb_run_on(tb_arena *a, const tb_plan *p, tb_run *r)
     r->saved = tb_arena_aligned(a, p->saved_bytes);
     r->work = tb_arena_aligned(a, p->work_bytes);
     return r->saved && r->work ? TB_OK : TB_ERR_MEMORY;
+}
+
+size_t tb_plan_angle_bytes(const tb_plan *p)
+{
+    return p->angle_bytes;
 }
 
 double tb_plan_flops(const tb_plan *p)

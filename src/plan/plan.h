@@ -42,6 +42,8 @@ const tb_graph *tb_plan_graph(const tb_plan *p);
  * borrows while it runs (shared by all layers and plans). */
 size_t tb_plan_saved_bytes(const tb_plan *p);
 size_t tb_plan_work_bytes(const tb_plan *p);
+/** Bytes of the angles of ropes, which the plan itself holds. */
+size_t tb_plan_angle_bytes(const tb_plan *p);
 /** FLOPs of one forward pass's matrix products. */
 double tb_plan_flops(const tb_plan *p);
 

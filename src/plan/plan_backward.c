@@ -177,12 +177,30 @@ static bool left_to_op(pass *a, int node, int i)
     return false;
 }
 
+/* The gradient becomes that of the node's input where it stands. */
+static void back_in_place(pass *a, int node)
+{
+    const tb_node *n = &a->p->graph->nodes[node];
+    tb_opcall c;
+    tb_pending_run(&a->rows);
+    tb_plan_call(a->ctx, a->r, node, false, &c);
+    c.gout = c.gin[0] = a->grad[node].at;
+    double start = tb_profile_now(a->r->profile);
+    n->op->bwd(&c);
+    tb_profile_count(a->r->profile, n->op, &c, true, start);
+    add_term(a, n->in[0], c.gout, a->p->steps[n->in[0]].borrows);
+}
+
 /* Hands a node's complete gradient to its inputs. */
 static void back_node(pass *a, int node)
 {
     const tb_node *n = &a->p->graph->nodes[node];
     unsigned whole = 0, rows = 0;
     tb_pending_enter(&a->rows, a->p->steps[node].bwd);
+    if (a->p->steps[node].in_place) {
+        back_in_place(a, node);
+        return;
+    }
     for (int i = 0; i < n->nin; i++)
         if (left_to_op(a, node, i))
             *(tb_op_row_input(n->op, i) ? &rows : &whole) |= TB_NEED_IN(i);

@@ -25,7 +25,7 @@ static void note_reader(tb_plan *p, int node)
 {
     const tb_node *n = &p->graph->nodes[node];
     tb_step *s = &p->steps[node];
-    s->root = n->op->alias ? p->steps[n->in[0]].root : node;
+    s->root = n->op->alias || s->in_place ? p->steps[n->in[0]].root : node;
     s->last = s->lowest = node;
     s->reader = s->output = -1;
     for (int i = 0; i < n->nin; i++) {
@@ -73,6 +73,8 @@ static bool may_borrow(const tb_plan *p, int node)
         return false;
     const tb_node *reader = &p->graph->nodes[s->reader];
     int i = 0;
+    if (p->steps[s->reader].in_place)
+        return true;
     while (reader->in[i] != node)
         i++;
     return tb_plan_through(p, s->reader, i);

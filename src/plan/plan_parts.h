@@ -22,17 +22,20 @@ typedef enum tb_place {
 typedef struct tb_step {
     tb_opcall call;      /* sizes and kernels; pointers are filled per run */
     size_t count, bytes; /* of the value */
-    int root;     /* node whose storage holds the value: itself, or the input
-                     of an alias */
-    int last;     /* last node that reads the value, aliases included */
-    int reader;   /* last node that reads this very node, -1: none */
-    int readers;  /* input slots it fills */
-    int outputs;  /* graph outputs it is */
-    int output;   /* of a root: the first output that shows it, -1: none */
-    bool keep;    /* of a root: read after forward */
-    bool borrows; /* its gradient is that of its only reader, unchanged */
-    int lowest;   /* lowest node that reads this node's gradient */
-    int fwd, bwd; /* its segment in forward and tangent, and in backward */
+    int root;      /* node whose storage holds the value: itself, or the input
+                      of an alias */
+    int last;      /* last node that reads the value, aliases included */
+    int reader;    /* last node that reads this very node, -1: none */
+    int readers;   /* input slots it fills */
+    int outputs;   /* graph outputs it is */
+    int output;    /* of a root: the first output that shows it, -1: none */
+    bool keep;     /* of a root: read after forward */
+    bool borrows;  /* its gradient is that of its only reader, unchanged */
+    int lowest;    /* lowest node that reads this node's gradient */
+    bool in_place; /* a rope that turns value, gradient and tangent where
+                      those of its input stand */
+    size_t angles_at; /* of a rope: its angles among those of the plan */
+    int fwd, bwd;     /* its segment in forward and tangent, and in backward */
     tb_place place;
     int slot;        /* of a leaf: index into inputs or params */
     size_t at;       /* its value in saved, work or tile */
@@ -55,6 +58,8 @@ struct tb_plan {
     const tb_graph *graph;
     unsigned passes;
     const char *name;
+    double *angles; /* of ropes; see tb_plan_angles */
+    size_t angle_bytes;
     size_t saved_bytes, work_bytes;
     size_t scratch_bytes;         /* work starts with what calls borrow, */
     size_t table_at, table_bytes; /* then pointers per node, */
@@ -84,6 +89,12 @@ tb_status tb_plan_grow(tb_ctx *ctx, const tb_plan *p, size_t bytes,
 /** tb_plan_place - decides where everything stands; fills the offsets of all
  * steps and the sizes of saved and work. */
 tb_status tb_plan_place(tb_ctx *ctx, tb_plan *p);
+
+/** tb_plan_turns - which ropes turn in place. */
+void tb_plan_turns(tb_plan *p);
+
+/** tb_plan_angles - those of all ropes, as far as no run changes them. */
+tb_status tb_plan_angles(tb_ctx *ctx, tb_plan *p);
 
 /** tb_plan_segments - who runs with whom: steps' fwd and bwd, and sizes. */
 void tb_plan_segments(tb_plan *p);

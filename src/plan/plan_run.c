@@ -76,6 +76,8 @@ void tb_plan_call(tb_ctx *ctx, const tb_run *r, int node, bool forward,
     c->rng = tb_plan_rng(r, node);
     if (r->past && n->op->place && r->past->moving[node])
         c->attr[n->op->place - 1] += (double)r->past->seen;
+    if (memcmp(c->attr, s->call.attr, sizeof c->attr))
+        c->angles = NULL; /* those are of the node's own attributes */
 }
 
 /* --- forward ------------------------------------------------------------ */
@@ -187,7 +189,7 @@ static const void *node_tangent(tb_ctx *ctx, const tan_pass *a, int node)
     tb_plan_call(ctx, a->r, node, false, &c);
     for (int i = 0; i < n->nin; i++)
         c.tin[i] = tb_plan_data(n->op, i) ? NULL : a->t[n->in[i]];
-    c.tout = tan_storage(a, node);
+    c.tout = tan_storage(a, a->r->plan->steps[node].in_place ? n->in[0] : node);
     tb_op_tangent(n->op, &c);
     return c.tout;
 }
