@@ -38,12 +38,12 @@ TB_INLINE void FN(turn_neighbours)(size_t n, double way, const double *cos,
 
 /* All n pairs; of a whole block the number is known, and `add` always: loops
  * that end where the vector does. */
-TB_INLINE void FN(turn_all)(size_t n, bool neighbours, double way,
-                            const double *cos, const double *sin, const REAL *x,
-                            bool add, REAL *y)
+TB_PER_CASE void FN(turn_all)(size_t n, bool neighbours, double way,
+                              const double *cos, const double *sin,
+                              const REAL *x, bool add, REAL *y)
 {
     size_t i = 0;
-    for (; !neighbours && i + TB_LANES <= n; i += TB_LANES)
+    for (; !TB_SMALL && !neighbours && i + TB_LANES <= n; i += TB_LANES)
         FN(turn16)
     (TB_LANES, way, cos + i, sin + i, x + i, x + n + i, add, y + i, y + n + i);
     for (; i < n; i += TB_LANES) {
