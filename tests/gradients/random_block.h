@@ -9,12 +9,20 @@
 
 #include <stdlib.h>
 
-/** random_asked - which blocks: TB_RANDOM_BLOCKS of them from the seed
- * TB_RANDOM_FROM on, where the environment has these. */
-static inline uint64_t random_asked(const char *name, uint64_t otherwise)
+typedef struct random_seeds {
+    uint64_t from, to;
+    bool enough; /* for claims about how many there are of something */
+} random_seeds;
+
+/** random_asked - `n` seeds from 1 on; TB_RANDOM_BLOCKS=20000 takes so many,
+ * TB_RANDOM_FROM=7 begins with that. */
+static inline random_seeds random_asked(uint64_t n)
 {
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
+    const char *first = getenv("TB_RANDOM_FROM");
+    const char *many = getenv("TB_RANDOM_BLOCKS");
+    uint64_t from = first ? strtoull(first, NULL, 10) : 1;
+    uint64_t count = many ? strtoull(many, NULL, 10) : n;
+    return (random_seeds){from, from + count, count >= n};
 }
 
 /** A text, and the sizes it is meant for. */

@@ -219,13 +219,11 @@ TB_TEST(texts)
         check(T, blocks[i], NULL);
 }
 
-/* TB_RANDOM_BLOCKS=5000 takes so many, TB_RANDOM_FROM=7 begins with that. */
 TB_TEST(random_blocks)
 {
-    uint64_t from = random_asked("TB_RANDOM_FROM", 1),
-             n = random_asked("TB_RANDOM_BLOCKS", 150);
+    const random_seeds all = random_asked(150);
     tb_ctx_threads(T->ctx, 1);
-    for (uint64_t seed = from; seed < from + n && T->failed < 10; seed++) {
+    for (uint64_t seed = all.from; seed < all.to && T->failed < 10; seed++) {
         random_drawn d;
         int failed = T->failed;
         random_block(T->ctx, seed, 0, &d);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Whole models of random blocks: the gradient of the loss is the derivative of
  * the loss, that of a batch the mean of its halves', and the rows of flow say
- * of lane, branch and weights what they are defined to be.
- *
- * TB_RANDOM_BLOCKS=5000 takes so many, TB_RANDOM_FROM=7 begins with that. */
+ * of lane, branch and weights what they are defined to be. */
 #include "gradients/random_block.h"
 #include "flow/flow_model.h"
 #include "tb_test.h"
@@ -382,13 +380,12 @@ static void check_seed(tb_test *T, uint64_t seed, worst *w)
 TB_TEST(random_models)
 {
     worst w = {0};
-    uint64_t from = random_asked("TB_RANDOM_FROM", 1),
-             n = random_asked("TB_RANDOM_BLOCKS", BLOCKS);
+    const random_seeds all = random_asked(BLOCKS);
     tb_ctx_threads(T->ctx, 1);  /* thousands of passes too small to share */
     tb_ctx_exact(T->ctx, true); /* products too have the same bits */
-    for (uint64_t seed = from; seed < from + n && T->failed < 10; seed++)
+    for (uint64_t seed = all.from; seed < all.to && T->failed < 10; seed++)
         check_seed(T, seed, &w);
-    if (n >= BLOCKS && w.wild * 10 > w.models)
+    if (all.enough && w.wild * 10 > w.models)
         tb_test_fail(T, __FILE__, __LINE__, "%zu wild of %zu", w.wild,
                      w.models);
     printf("%zu models (%zu wild), %zu differences, %zu in halves, %zu flows; "

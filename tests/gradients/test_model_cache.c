@@ -253,12 +253,11 @@ static void as_drawn(tb_settings *s)
 /* Statistics are running ones; what draws or looks at all tokens is refused. */
 TB_TEST(random_blocks)
 {
-    uint64_t from = random_asked("TB_RANDOM_FROM", 1),
-             n = random_asked("TB_RANDOM_BLOCKS", 200);
+    const random_seeds all = random_asked(200);
     size_t able = 0;
     tb_ctx_exact(T->ctx, true);
     tb_ctx_threads(T->ctx, 1);
-    for (uint64_t seed = from; seed < from + n && T->failed < 10; seed++) {
+    for (uint64_t seed = all.from; seed < all.to && T->failed < 10; seed++) {
         random_drawn d;
         random_block(T->ctx, seed, 0, &d);
         drawn = &d;
@@ -267,8 +266,8 @@ TB_TEST(random_blocks)
         tb_buf_clear(&d.text);
     }
     printf("%zu of %llu random blocks run token by token\n", able,
-           (unsigned long long)n);
-    TB_CHECK(T, 2 * able > n || n < 100);
+           (unsigned long long)(all.to - all.from));
+    TB_CHECK(T, 4 * able > 3 * (all.to - all.from) || !all.enough);
     tb_ctx_exact(T->ctx, false);
 }
 

@@ -317,9 +317,8 @@ static void check_equation(tb_test *T, uint64_t seed)
 
 TB_TEST(jacobians_of_random_equations)
 {
-    uint64_t from = random_asked("TB_RANDOM_FROM", 1),
-             n = random_asked("TB_RANDOM_BLOCKS", 300);
-    for (uint64_t seed = from; seed < from + n && T->failed < 10; seed++)
+    const random_seeds all = random_asked(300);
+    for (uint64_t seed = all.from; seed < all.to && T->failed < 10; seed++)
         check_equation(T, seed);
 }
 

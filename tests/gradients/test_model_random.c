@@ -2,9 +2,7 @@
 /* What must hold of every block, held on random ones in double: backward is
  * the adjoint of tangent, tangent the central difference, the dense Jacobian
  * both; pieces make the whole, lane and branch the total; no plan, no fusion
- * and no request changes what is computed; floats are near.
- *
- * TB_RANDOM_BLOCKS=20000 takes so many, TB_RANDOM_FROM=7 begins with that. */
+ * and no request changes what is computed; floats are near. */
 #include "random_rig.h"
 
 #include <stdio.h>
@@ -850,11 +848,10 @@ static void check_ops(tb_test *T, const worst *w)
 TB_TEST(random_blocks)
 {
     worst w = {0};
-    uint64_t from = random_asked("TB_RANDOM_FROM", 1),
-             n = random_asked("TB_RANDOM_BLOCKS", BLOCKS);
+    const random_seeds all = random_asked(BLOCKS);
     tb_ctx_threads(T->ctx, 1);  /* thousands of passes too small to share */
     tb_ctx_exact(T->ctx, true); /* products too have the same bits */
-    for (uint64_t seed = from; seed < from + n && T->failed < 10; seed++)
+    for (uint64_t seed = all.from; seed < all.to && T->failed < 10; seed++)
         check_seed(T, seed, &w);
     if (n >= BLOCKS)
         check_ops(T, &w);

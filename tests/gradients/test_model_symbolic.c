@@ -657,9 +657,8 @@ static void check_random(tb_test *T, uint64_t seed, tb_worst *w)
 TB_TEST(a_thousand_random_blocks)
 {
     tb_worst w = {.loose = true};
-    uint64_t from = random_asked("TB_RANDOM_FROM", 1),
-             n = random_asked("TB_RANDOM_BLOCKS", BLOCKS);
-    for (uint64_t seed = from; seed < from + n && T->failed < 10; seed++)
+    const random_seeds all = random_asked(BLOCKS);
+    for (uint64_t seed = all.from; seed < all.to && T->failed < 10; seed++)
         check_random(T, seed, &w);
     print_worst("random blocks", &w);
 }
