@@ -25,6 +25,12 @@ static inline random_seeds random_asked(uint64_t n)
     return (random_seeds){from, from + count, count >= n};
 }
 
+static inline void worse(double *most, double v)
+{
+    if (*most == *most && !(v <= *most)) /* keeps a NaN */
+        *most = v;
+}
+
 /** A text, and the sizes it is meant for. */
 typedef struct random_drawn {
     tb_buf text;

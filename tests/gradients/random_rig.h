@@ -23,8 +23,7 @@ typedef struct rig {
     double **gout;        /* cotangents, by output */
 } rig;
 
-/** One plan of the graph, or of one like it. Gradients and tangents stand in
- * double, whatever the plan computes in. */
+/** One plan of the graph, or of one like it. */
 typedef struct machine {
     rig *r;
     tb_graph *g;

@@ -18,12 +18,6 @@ typedef struct tb_worst {
     size_t layers, kinds[TB_LANE_KIND_NONE + 1];
 } tb_worst;
 
-static void worse(double *most, double v)
-{
-    if (*most == *most && !(v <= *most)) /* keeps a NaN */
-        *most = v;
-}
-
 /* --- the lane as a matrix --------------------------------------------------
  * From the graph's own rules, with the norms' Jacobians by their formulas:
  * sums, constants and gates carry it, whatever is cut gives nothing. */
