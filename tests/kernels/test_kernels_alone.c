@@ -50,7 +50,7 @@ static product *made(tb_test *T, tb_dtype t, bool bf16, bool tb)
 static void compare(tb_test *T, tb_dtype t, bool bf16, bool tb)
 {
     product *p = made(T, t, bf16, tb);
-    const double near = bf16 ? 0.02 : t == TB_F32 ? 1e-6 : 1e-14;
+    const double near = bf16 ? 0.002 : t == TB_F32 ? 1e-6 : 1e-14;
     tb_gemm(T->ctx, &p->g);
     for (size_t i = 0; i < NN; i++)
         TB_NEAR(T, tb_test_get(t, p->c, i), tb_test_get(t, p->want, i),
