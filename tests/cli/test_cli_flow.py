@@ -203,7 +203,7 @@ def flow_names_the_token_of_eps(t):
         n = run["norms"][0]
         t.eq(n["name"], "layers.0.attn.norm")
         t.near(n["eps_share"], 1 / n["s_min"] ** 2, 1e-6)
-        t.eq(verdicts(run)["EPS"]["where"].endswith(", token %d" % n["eps_token"]), True)
+        t.ok(verdicts(run)["EPS"]["where"].endswith(", token %d" % n["eps_token"]), n)
         found.add(n["eps_token"])
     t.eq(found, {1, 5})
 
