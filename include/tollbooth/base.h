@@ -70,8 +70,8 @@ typedef struct tb_ctx tb_ctx;
  */
 tb_status tb_ctx_create(tb_ctx **out);
 
-/** tb_ctx_environment - TB_ERR_USAGE if these hold something else, which is
- * ignored: the message says what was wanted. */
+/** tb_ctx_environment - TB_ERR_USAGE if TB_ISA or TB_THREADS held something
+ * else, which was ignored: the message says what was wanted. */
 tb_status tb_ctx_environment(tb_ctx *ctx);
 
 /** tb_ctx_destroy - frees the context; NULL is fine. */

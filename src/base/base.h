@@ -121,6 +121,9 @@ bool tb_streq(const char *a, const char *b);
 bool tb_ctx_is_exact(const tb_ctx *ctx);
 int tb_ctx_thread_limit(const tb_ctx *ctx);      /* 0: no limit asked for */
 const char *tb_ctx_isa_limit(const tb_ctx *ctx); /* TB_ISA, or NULL */
+/** Every instruction set that TB_ISA may name here, the narrowest first,
+ * NULL-terminated. */
+extern const char *const tb_isas[];
 bool tb_ctx_interrupted(const tb_ctx *ctx);
 
 /** tb_ctx_slot - one pointer a room hangs on the context (GEMM back

@@ -53,14 +53,13 @@ size_t tb_dtype_size(tb_dtype t)
 
 /* --- life --------------------------------------------------------------- */
 
-/* What TB_ISA may say, as kernels/dispatch.c has it. */
-static const char *const isas[] = {
-#if defined(__aarch64__)
-    "ref", "neon"
+#if defined(__wasm__)
+const char *const tb_isas[] = {"wasm", NULL};
+#elif defined(__aarch64__)
+const char *const tb_isas[] = {"ref", "neon", NULL};
 #else
-    "ref", "avx2", "avx512"
+const char *const tb_isas[] = {"ref", "avx2", "avx512", NULL};
 #endif
-};
 
 /* Digits of a small positive number; anything else counts as "not set". */
 static int parse_threads(const char *s)
@@ -102,10 +101,10 @@ tb_status tb_ctx_environment(tb_ctx *ctx)
                        "TB_THREADS: got %s, wanted a whole number from 1 to "
                        "99999",
                        threads);
-    for (size_t i = 0; i < TB_LEN(isas); i++) {
-        known = known || tb_streq(ctx->isa, isas[i]);
+    for (size_t i = 0; tb_isas[i]; i++) {
+        known = known || tb_streq(ctx->isa, tb_isas[i]);
         tb_format(list + strlen(list), sizeof list - strlen(list), "%s%s",
-                  i ? ", " : "", isas[i]);
+                  i ? ", " : "", tb_isas[i]);
     }
     return known ? TB_OK
                  : TB_FAIL(ctx, TB_ERR_USAGE,

@@ -7,14 +7,6 @@
 #    include <cpuid.h>
 #endif
 
-#if defined(__wasm__)
-const char *const tb_kern_isas[] = {"wasm", NULL};
-#elif defined(__aarch64__)
-const char *const tb_kern_isas[] = {"ref", "neon", NULL};
-#else
-const char *const tb_kern_isas[] = {"ref", "avx2", "avx512", NULL};
-#endif
-
 typedef struct tb_level {
     const tb_kern *const *kern;
     const tb_gemm_part_fn *part, *fma;
@@ -60,7 +52,7 @@ static bool cpu_has_amx(void)
 }
 #endif
 
-/* in the order of tb_kern_isas */
+/* in the order of tb_isas */
 static const tb_level levels[] = {
     {tb_kern_ref, tb_gemm_part_ref, tb_gemm_part_ref, NULL, runs_always},
 #if defined(__x86_64__)
@@ -77,7 +69,7 @@ static const tb_level levels[] = {
 static const tb_level *find(const char *isa)
 {
     for (size_t i = 0; i < TB_LEN(levels); i++)
-        if (tb_streq(isa, tb_kern_isas[i]))
+        if (tb_streq(isa, tb_isas[i]))
             return levels[i].runs() ? &levels[i] : NULL;
     return NULL;
 }
@@ -90,7 +82,7 @@ static const tb_level *best(const char *limit)
     for (size_t i = 0; i < TB_LEN(levels); i++) {
         if (levels[i].runs())
             found = &levels[i];
-        if (tb_streq(limit, tb_kern_isas[i]))
+        if (tb_streq(limit, tb_isas[i]))
             break;
     }
     return found;

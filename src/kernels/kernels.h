@@ -233,11 +233,8 @@ const tb_kern *tb_kern_get(const tb_ctx *ctx, tb_dtype dtype);
  * or build lacks it; for tests and bench. */
 const tb_kern *tb_kern_isa(const char *isa, tb_dtype dtype);
 
-/** Every instruction set name the table knows, NULL-terminated. */
-extern const char *const tb_kern_isas[];
-
 /** tb_kern_peak - multiply and add floats in the registers of an instruction
- * set that runs here, one of tb_kern_isas: nothing else, many `rounds`. Returns
+ * set that runs here, one of tb_isas: nothing else, many `rounds`. Returns
  * how many operations that was; *out is a number that depends on all of them.
  */
 double tb_kern_peak(const char *isa, size_t rounds, float *out);

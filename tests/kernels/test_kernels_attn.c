@@ -122,9 +122,9 @@ static void all_sizes(tb_test *T, const char *isa, tb_dtype t)
 
 static void all_sets(tb_test *T, tb_dtype t)
 {
-    for (size_t i = 1; tb_kern_isas[i]; i++)
-        if (tb_kern_isa(tb_kern_isas[i], t))
-            all_sizes(T, tb_kern_isas[i], t);
+    for (size_t i = 1; tb_isas[i]; i++)
+        if (tb_kern_isa(tb_isas[i], t))
+            all_sizes(T, tb_isas[i], t);
 }
 
 TB_TEST(f32)
@@ -160,9 +160,9 @@ static void check_exp(tb_test *T, const tb_k_attn_passes *passes, size_t rows)
 TB_TEST(exp_is_as_good_as_it_says)
 {
     for (size_t rows = 1; rows <= 2; rows++) {
-        for (size_t i = 0; tb_kern_isas[i]; i++)
-            if (tb_kern_isa(tb_kern_isas[i], TB_F32))
-                check_exp(T, tb_kern_isa(tb_kern_isas[i], TB_F32)->attn, rows);
+        for (size_t i = 0; tb_isas[i]; i++)
+            if (tb_kern_isa(tb_isas[i], TB_F32))
+                check_exp(T, tb_kern_isa(tb_isas[i], TB_F32)->attn, rows);
         check_exp(T, tb_attn_passes(T->ctx, TB_F32), rows);
     }
 }
@@ -201,9 +201,9 @@ TB_TEST(a_query_alone)
         head h;
         open_head(T, &h, t, 3, keys[k / 2 % 10], wide[below(T, 8)],
                   wide[below(T, 8)]);
-        for (size_t i = 0; tb_kern_isas[i]; i++)
-            if (tb_kern_isa(tb_kern_isas[i], t))
-                alone(T, &h, tb_kern_isa(tb_kern_isas[i], t)->attn);
+        for (size_t i = 0; tb_isas[i]; i++)
+            if (tb_kern_isa(tb_isas[i], t))
+                alone(T, &h, tb_kern_isa(tb_isas[i], t)->attn);
     }
 }
 
@@ -313,9 +313,9 @@ static void many_gradients(tb_test *T, tb_dtype t)
     const size_t wide[] = {1, 3, 8, 16, 20, 33, 64}, many_[] = {1, 5, 48, 50};
     const tb_k_attn_passes *sets[8];
     size_t n = 0;
-    for (size_t i = 0; tb_kern_isas[i]; i++)
-        if (tb_kern_isa(tb_kern_isas[i], t))
-            sets[n++] = tb_kern_isa(tb_kern_isas[i], t)->attn;
+    for (size_t i = 0; tb_isas[i]; i++)
+        if (tb_kern_isa(tb_isas[i], t))
+            sets[n++] = tb_kern_isa(tb_isas[i], t)->attn;
     sets[n++] = tb_attn_passes(T->ctx, t);
     for (size_t i = 0; i < 64 && T->failed < 5; i++) {
         head h;

@@ -76,13 +76,13 @@ static void nans(tb_test *T, const tb_kern *k)
 
 TB_TEST(to_bf16_on_every_isa)
 {
-    for (size_t i = 0; tb_kern_isas[i]; i++) {
-        const tb_kern *k = tb_kern_isa(tb_kern_isas[i], TB_F32);
+    for (size_t i = 0; tb_isas[i]; i++) {
+        const tb_kern *k = tb_kern_isa(tb_isas[i], TB_F32);
         if (!k)
-            TB_SKIP(T, tb_kern_isas[i]);
+            TB_SKIP(T, tb_isas[i]);
         come_back(T, k);
         neighbours(T, k);
         nans(T, k);
-        TB_CHECK(T, !tb_kern_isa(tb_kern_isas[i], TB_F64)->to_bf16);
+        TB_CHECK(T, !tb_kern_isa(tb_isas[i], TB_F64)->to_bf16);
     }
 }

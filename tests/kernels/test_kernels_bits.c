@@ -247,7 +247,7 @@ TB_TEST(the_limit_caps_the_table)
         TB_STR(T, k->isa, limit);
     TB_CHECK(T, tb_kern_isa(k->isa, TB_F32) == k);
     TB_CHECK(T, tb_kern_isa("none such", TB_F32) == NULL);
-    TB_STR(T, tb_kern_isas[0], "ref");
+    TB_STR(T, tb_isas[0], "ref");
 }
 
 /* Every name of a table is one that TB_ISA may hold, and no other is. */
@@ -256,7 +256,7 @@ TB_TEST(the_limit_is_a_name_of_the_table)
     const char *limit = getenv("TB_ISA");
     char *before = limit ? strdup(limit) : NULL;
     for (size_t i = 0;; i++) {
-        const char *isa = tb_kern_isas[i];
+        const char *isa = tb_isas[i];
         tb_ctx *ctx = NULL;
         setenv("TB_ISA", isa ? isa : "scalar", 1);
         TB_OKAY(T, tb_ctx_create(&ctx));

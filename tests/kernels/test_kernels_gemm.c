@@ -49,7 +49,7 @@ static const void *rounded(const void *x, size_t n, void *y)
 {
     if (!rounding)
         return x;
-    tb_kern_isa(tb_kern_isas[0], TB_F32)->round_bf16(n, x, y);
+    tb_kern_isa(tb_isas[0], TB_F32)->round_bf16(n, x, y);
     return y;
 }
 
@@ -286,8 +286,8 @@ TB_TEST(own_with_fma_on_every_isa)
 {
     all_products(T, TB_F32, own, "own");
     all_products(T, TB_F64, own, "own");
-    for (size_t i = 0; tb_kern_isas[i]; i++) {
-        fma_isa = tb_kern_isas[i];
+    for (size_t i = 0; tb_isas[i]; i++) {
+        fma_isa = tb_isas[i];
         if (!tb_kern_isa(fma_isa, TB_F32))
             TB_SKIP(T, fma_isa);
         all_products(T, TB_F32, fma_part, fma_isa);
@@ -476,12 +476,11 @@ static void own_parts(tb_test *T, tb_dtype t, const char *isa,
 
 TB_TEST(own_has_the_bits_of_ref_on_every_isa)
 {
-    for (size_t i = 0; tb_kern_isas[i]; i++) {
-        if (!tb_kern_isa(tb_kern_isas[i], TB_F32))
-            TB_SKIP(T, tb_kern_isas[i]);
+    for (size_t i = 0; tb_isas[i]; i++) {
+        if (!tb_kern_isa(tb_isas[i], TB_F32))
+            TB_SKIP(T, tb_isas[i]);
         for (tb_dtype t = TB_F32; t <= TB_F64; t++)
-            own_parts(T, t, tb_kern_isas[i],
-                      tb_gemm_part_get(tb_kern_isas[i], t, false));
+            own_parts(T, t, tb_isas[i], tb_gemm_part_get(tb_isas[i], t, false));
     }
 }
 
@@ -578,9 +577,9 @@ TB_TEST(exact_bf16_has_the_bits_of_ref)
         ref.a = p.ra, ref.b = p.rb, ref.c = want;
         memcpy(want, p.g.c, p.c_bytes);
         tb_gemm_ref(&ref);
-        for (size_t i = 0; tb_kern_isas[i]; i++) {
+        for (size_t i = 0; tb_isas[i]; i++) {
             tb_ctx *ctx = NULL;
-            setenv("TB_ISA", tb_kern_isas[i], 1);
+            setenv("TB_ISA", tb_isas[i], 1);
             TB_OKAY(T, tb_ctx_create(&ctx));
             tb_ctx_exact(ctx, true);
             product_reset(&p);

@@ -6,13 +6,13 @@
 /* Every sum ends at the fixed point of x/2 + 1/2. */
 TB_TEST(peak_runs)
 {
-    for (size_t i = 0; tb_kern_isas[i]; i++) {
+    for (size_t i = 0; tb_isas[i]; i++) {
         float out = 0;
-        if (!tb_kern_isa(tb_kern_isas[i], TB_F32))
+        if (!tb_kern_isa(tb_isas[i], TB_F32))
             continue;
-        double one = tb_kern_peak(tb_kern_isas[i], 1, &out);
+        double one = tb_kern_peak(tb_isas[i], 1, &out);
         TB_CHECK(T, one >= 2 * 16);
-        TB_CHECK(T, tb_kern_peak(tb_kern_isas[i], 100, &out) == 100 * one);
+        TB_CHECK(T, tb_kern_peak(tb_isas[i], 100, &out) == 100 * one);
         TB_CHECK(T, out == (float)(int)out && out > 1);
     }
 }
