@@ -47,6 +47,19 @@ static size_t scratch(const tb_opcall *c)
     return tb_turn_bytes(&r, c->time);
 }
 
+/* One head of token t. */
+static void turn_head(const tb_opcall *c, const tb_turn *r, size_t t,
+                      double way, const void *x, bool add, void *y)
+{
+    const double *cos = r->angles + t * r->w;
+    const size_t rest = r->head - r->w;
+    c->k->turn(r->w / 2, r->interleaved, way, cos, cos + r->w / 2, x, add, y);
+    if (rest && add)
+        tb_op_plus(c, rest, tb_op_peek(c, x, r->w), tb_op_at(c, y, r->w));
+    else if (rest)
+        tb_op_copy(c, rest, tb_op_peek(c, x, r->w), tb_op_at(c, y, r->w));
+}
+
 /* y (+)= x turned by its angle, or back if way is -1; rows [from, to) */
 static void turn_rows(const tb_opcall *c, size_t from, size_t to, double way,
                       const void *x, bool add, void *y)
@@ -54,8 +67,8 @@ static void turn_rows(const tb_opcall *c, size_t from, size_t to, double way,
     const tb_turn r = turn_of(c);
     for (size_t at = from * r.heads * r.head; from < to; from++)
         for (size_t h = 0; h < r.heads; h++, at += r.head)
-            tb_turn_head(c, &r, from % c->time, way, tb_op_peek(c, x, at), add,
-                         tb_op_at(c, y, at));
+            turn_head(c, &r, from % c->time, way, tb_op_peek(c, x, at), add,
+                      tb_op_at(c, y, at));
 }
 
 static void fwd_range(const tb_opcall *c, size_t from, size_t to, size_t chunk)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Pair i of a head's first w elements turns by t base^(-2i/w); see op_rope.c.
- * The angles are the same in every head: they are computed once for a call. */
+ * The angles are the same in every head and for all ropes like it: a plan holds
+ * them, or one call makes them. */
 #include "ops/op_turn.h"
 
 tb_turn tb_turn_of(const double *attr, size_t width)
@@ -20,8 +21,6 @@ bool tb_turn_same(const tb_turn *a, const tb_turn *b)
 {
     return a->w == b->w && a->base == b->base && a->start == b->start;
 }
-
-/* --- angles ------------------------------------------------------------- */
 
 size_t tb_turn_bytes(const tb_turn *r, size_t time)
 {
@@ -58,18 +57,4 @@ void tb_turn_fill(const tb_opcall *c, const tb_turn *r, size_t time)
     filling f = {.r = r, .time = time};
     f.pieces = tb_op_pieces(time, tb_op_times(r->w, COST));
     tb_parallel(c->ctx, f.pieces, fill_piece, &f);
-}
-
-/* --- turning ------------------------------------------------------------ */
-
-void tb_turn_head(const tb_opcall *c, const tb_turn *r, size_t t, double way,
-                  const void *x, bool add, void *y)
-{
-    const double *cos = r->angles + t * r->w;
-    const size_t rest = r->head - r->w;
-    c->k->turn(r->w / 2, r->interleaved, way, cos, cos + r->w / 2, x, add, y);
-    if (rest && add)
-        tb_op_plus(c, rest, tb_op_peek(c, x, r->w), tb_op_at(c, y, r->w));
-    else if (rest)
-        tb_op_copy(c, rest, tb_op_peek(c, x, r->w), tb_op_at(c, y, r->w));
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What rope does to one head, for whoever does it: rope itself, and attention
- * that turns its queries and keys on the way into its own copies. */
+/* The angles of ropes, for rope itself and for plans, which hold them. */
 #ifndef TB_OPS_OP_TURN_H
 #define TB_OPS_OP_TURN_H
 
 #include "ops/op_help.h"
 
-/** Sizes and angles of a rope; `heads` 0: there is none. */
+/** Sizes and angles of a rope. */
 typedef struct tb_turn {
     size_t heads, head, w; /* w: elements of a head that turn */
     bool interleaved;
@@ -24,10 +23,5 @@ size_t tb_turn_bytes(const tb_turn *r, size_t time);
 /** tb_turn_fill - computes them, in parallel: they are a good part of the cost
  * where sequences are few. */
 void tb_turn_fill(const tb_opcall *c, const tb_turn *r, size_t time);
-
-/** tb_turn_head - y (+)= x turned by the angles of token t, back if way is
- * -1: one head. */
-void tb_turn_head(const tb_opcall *c, const tb_turn *r, size_t t, double way,
-                  const void *x, bool add, void *y);
 
 #endif

@@ -190,6 +190,16 @@ static tb_status find_slot(tb_ctx *ctx, tb_plan *p, int node)
                    node);
 }
 
+static void count_readers(tb_plan *p)
+{
+    const tb_graph *g = p->graph;
+    for (int n = 0; n < g->nnodes; n++)
+        for (int i = 0; i < g->nodes[n].nin; i++)
+            p->steps[g->nodes[n].in[i]].readers++;
+    for (int o = 0; o < g->noutputs; o++)
+        p->steps[g->outputs[o].node].outputs++;
+}
+
 static tb_status build(tb_ctx *ctx, const tb_plan_spec *spec, tb_plan *p)
 {
     for (int n = 0; n < p->graph->nnodes; n++) {
@@ -197,6 +207,7 @@ static tb_status build(tb_ctx *ctx, const tb_plan_spec *spec, tb_plan *p)
         if (tb_plan_leaf(p, n))
             TB_TRY(find_slot(ctx, p, n));
     }
+    count_readers(p);
     tb_plan_turns(p);
     TB_TRY(tb_plan_angles(ctx, p));
     return tb_plan_place(ctx, p);

@@ -31,7 +31,6 @@ static void note_reader(tb_plan *p, int node)
     for (int i = 0; i < n->nin; i++) {
         tb_step *in = &p->steps[n->in[i]];
         in->reader = node;
-        in->readers++;
         p->steps[in->root].last = node;
     }
 }
@@ -41,7 +40,6 @@ static void note_outputs(tb_plan *p)
     for (int o = 0; o < p->graph->noutputs; o++) {
         tb_step *s = &p->steps[p->graph->outputs[o].node];
         tb_step *root = &p->steps[s->root];
-        s->outputs++;
         root->keep = true;
         if (root->output < 0)
             root->output = o;

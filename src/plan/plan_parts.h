@@ -34,7 +34,9 @@ typedef struct tb_step {
     int lowest;    /* lowest node that reads this node's gradient */
     bool in_place; /* a rope that turns value, gradient and tangent where
                       those of its input stand */
-    size_t angles_at; /* of a rope: its angles among those of the plan */
+    int angles_of; /* of a rope: the one that owns its angles, */
+    size_t angles_at; /* and of an owner: where they are in the plan's, */
+    int owner_before; /* and the owner before it, -1: none */
     int fwd, bwd;     /* its segment in forward and tangent, and in backward */
     tb_place place;
     int slot;        /* of a leaf: index into inputs or params */

@@ -19,22 +19,12 @@ static bool ends_piece(const tb_graph *g, int node)
     return false;
 }
 
-static int slots_filled(const tb_graph *g, int node)
-{
-    int n = 0;
-    for (int i = 0; i < g->nnodes; i++)
-        for (int j = 0; j < g->nodes[i].nin; j++)
-            n += g->nodes[i].in[j] == node;
-    for (int o = 0; o < g->noutputs; o++)
-        n += g->outputs[o].node == node;
-    return n;
-}
-
 /* A value of its own that one node reads, and nobody outside. */
 static bool is_private(const tb_plan *p, int node)
 {
-    return !tb_plan_leaf(p, node) && !p->graph->nodes[node].op->alias &&
-           !ends_piece(p->graph, node) && slots_filled(p->graph, node) == 1;
+    const tb_step *s = &p->steps[node];
+    return s->readers == 1 && s->outputs == 0 && !tb_plan_leaf(p, node) &&
+           !p->graph->nodes[node].op->alias && !ends_piece(p->graph, node);
 }
 
 /* May the rope overwrite what it reads? */
@@ -65,45 +55,44 @@ static tb_turn turn_of(const tb_plan *p, int node)
     return tb_turn_of(c->attr, c->out_shape.width);
 }
 
-/* An earlier rope of the same angles and length, or -1. */
-static int same_before(const tb_plan *p, int node)
+/* Have both ropes the same angles? */
+static bool same(const tb_plan *p, int a, int b)
 {
-    const tb_turn r = turn_of(p, node);
-    for (int n = 0; n < node; n++) {
-        if (!is_rope(p, n))
-            continue;
-        const tb_turn s = turn_of(p, n);
-        if (tb_turn_same(&r, &s) &&
-            p->steps[n].call.time == p->steps[node].call.time)
-            return n;
-    }
-    return -1;
+    const tb_turn r = turn_of(p, a), s = turn_of(p, b);
+    return tb_turn_same(&r, &s) &&
+           p->steps[a].call.time == p->steps[b].call.time;
 }
 
+/* Ropes that own angles are linked, the last of them first. */
 static tb_status measure_angles(tb_ctx *ctx, tb_plan *p)
 {
+    int last = -1;
     for (int n = 0; n < p->graph->nnodes; n++) {
         if (!is_rope(p, n))
             continue;
-        const int before = same_before(p, n);
-        const tb_turn r = turn_of(p, n);
         tb_step *s = &p->steps[n];
-        if (before >= 0)
-            s->angles_at = p->steps[before].angles_at;
-        else
-            TB_TRY(tb_plan_grow(ctx, p, tb_turn_bytes(&r, s->call.time),
-                                &p->angle_bytes, &s->angles_at));
+        const tb_turn r = turn_of(p, n);
+        s->angles_of = last;
+        while (s->angles_of >= 0 && !same(p, n, s->angles_of))
+            s->angles_of = p->steps[s->angles_of].owner_before;
+        if (s->angles_of >= 0)
+            continue;
+        TB_TRY(tb_plan_grow(ctx, p, tb_turn_bytes(&r, s->call.time),
+                            &p->angle_bytes, &s->angles_at));
+        s->angles_of = n;
+        s->owner_before = last;
+        last = n;
     }
     return TB_OK;
 }
 
 static void fill_angles(tb_plan *p, int node)
 {
+    const tb_step *owner = &p->steps[p->steps[node].angles_of];
     tb_opcall *c = &p->steps[node].call;
     tb_turn r = turn_of(p, node);
-    r.angles = p->angles + p->steps[node].angles_at / sizeof *r.angles;
-    c->angles = r.angles;
-    if (same_before(p, node) < 0)
+    c->angles = r.angles = p->angles + owner->angles_at / sizeof *r.angles;
+    if (owner->angles_of == node)
         tb_turn_fill(c, &r, c->time);
 }
 
