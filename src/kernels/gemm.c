@@ -48,10 +48,6 @@ typedef int (*dnnl_sgemm_fn)(char ta, char tb, int64_t m, int64_t n, int64_t k,
                              float alpha, const float *a, int64_t lda,
                              const float *b, int64_t ldb, float beta, float *c,
                              int64_t ldc);
-typedef struct dnnl_version_head {
-    int major, minor, patch;
-} dnnl_version_head;
-typedef const dnnl_version_head *(*dnnl_version_fn)(void);
 
 /* CBLAS: enumerators are int */
 enum { CBLAS_ROW_MAJOR = 101, CBLAS_NO_TRANS = 111, CBLAS_TRANS = 112 };
@@ -84,16 +80,6 @@ typedef struct tb_gemm_libs {
             memcpy(&(fn), &symbol_, sizeof(fn));                               \
         } while (0)
 
-static void *open_first(const char *const *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        void *lib = *names[i] ? dlopen(names[i], RTLD_NOW | RTLD_LOCAL) : NULL;
-        if (lib)
-            return lib;
-    }
-    return NULL;
-}
-
 static bool has_avx512(const tb_ctx *ctx)
 {
     return tb_streq(tb_kern_get(ctx, TB_F32)->isa, "avx512");
@@ -102,18 +88,15 @@ static bool has_avx512(const tb_ctx *ctx)
 /* Only version 2 has the matmul we know, and only with AVX-512 it is chosen. */
 static void load_dnnl(tb_ctx *ctx, tb_gemm_libs *libs)
 {
-    const char *const names[] = {TB_DNNL_PATH, "libdnnl.so.3", "libdnnl.so.2"};
-    void *lib = open_first(names, TB_LEN(names));
-    dnnl_version_fn version = NULL;
+    tb_dnnl_version v;
+    void *lib = tb_dnnl_open(&v);
     if (!lib)
         return;
     LOAD(lib, "dnnl_sgemm", libs->dnnl);
-    LOAD(lib, "dnnl_version", version);
-    const dnnl_version_head none = {0, 0, 0}, *v = version ? version() : &none;
-    if (v->major == 2 && has_avx512(ctx))
+    if (v.major == 2 && has_avx512(ctx))
         libs->matmul = tb_matmul_create(ctx);
     tb_format(libs->dnnl_name, sizeof libs->dnnl_name,
-              "oneDNN %d.%d.%d (%sdnnl_sgemm)", v->major, v->minor, v->patch,
+              "oneDNN %d.%d.%d (%sdnnl_sgemm)", v.major, v.minor, v.patch,
               libs->matmul ? "matmul, " : "");
 }
 
@@ -137,7 +120,7 @@ static void warn_if_narrow(tb_ctx *ctx, const char *core)
 static void load_openblas(tb_ctx *ctx, tb_gemm_libs *libs)
 {
     const char *const names[] = {TB_OPENBLAS_PATH, "libopenblas.so.0"};
-    void *lib = open_first(names, TB_LEN(names));
+    void *lib = tb_library_open(names, TB_LEN(names));
     openblas_int_fn parallel = NULL;
     openblas_text_fn core = NULL;
     if (!lib)

@@ -52,9 +52,6 @@ typedef struct exec_arg {
     int arg;
     handle memory;
 } exec_arg;
-typedef struct version_head {
-    int major, minor, patch;
-} version_head;
 
 enum { CPU = 1, BF16 = 2, F32 = 3, IN_ORDER = 1, QUERY_NAME = 8 };
 enum { ARG_A = 1, ARG_C = 17, ARG_B = 33, ARG_BIAS = 41 };
@@ -159,28 +156,29 @@ static bool load_functions(void *lib, functions *f)
     return true;
 }
 
-static void *open_library(void)
+void *tb_library_open(const char *const *files, size_t n)
 {
-    const char *const paths[] = {TB_DNNL_PATH, "libdnnl.so.2", "libdnnl.so.3"};
-    for (size_t i = 0; i < TB_LEN(paths); i++) {
-        void *lib = *paths[i] ? dlopen(paths[i], RTLD_NOW | RTLD_LOCAL) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        void *lib = *files[i] ? dlopen(files[i], RTLD_NOW | RTLD_LOCAL) : NULL;
         if (lib)
             return lib;
     }
     return NULL;
 }
 
-static version_head version_of(void *lib)
+void *tb_dnnl_open(tb_dnnl_version *v)
 {
-    const version_head *(*version)(void) = NULL;
-    void *symbol = dlsym(lib, "dnnl_version");
+    const char *const files[] = {TB_DNNL_PATH, "libdnnl.so.2", "libdnnl.so.3"};
+    const tb_dnnl_version *(*version)(void) = NULL;
+    void *lib = tb_library_open(files, TB_LEN(files));
+    void *symbol = lib ? dlsym(lib, "dnnl_version") : NULL;
     memcpy(&version, &symbol, sizeof version);
-    return version ? *version() : (version_head){0, 0, 0};
+    *v = version ? *version() : (tb_dnnl_version){0, 0, 0};
+    return lib;
 }
 
-static bool start(tb_ctx *ctx, tb_matmul *m, void *lib)
+static bool start(tb_ctx *ctx, tb_matmul *m, void *lib, tb_dnnl_version v)
 {
-    version_head v = version_of(lib);
     tb_format(m->version, sizeof m->version, "oneDNN %d.%d.%d", v.major,
               v.minor, v.patch);
     if (v.major == 2 && load_functions(lib, &m->f))
@@ -198,9 +196,10 @@ tb_matmul *tb_matmul_create(tb_ctx *ctx)
 {
     if (!tb_streq(tb_threads_backend(), "openmp") || tb_threads_inside())
         return NULL;
-    void *lib = open_library();
+    tb_dnnl_version v;
+    void *lib = tb_dnnl_open(&v);
     tb_matmul *m = lib ? tb_alloc(ctx, 1, sizeof *m) : NULL;
-    if (!m || start(ctx, m, lib))
+    if (!m || start(ctx, m, lib, v))
         return m;
     tb_matmul_destroy(ctx, m);
     return NULL;

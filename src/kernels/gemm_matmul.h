@@ -6,6 +6,18 @@
 
 #include "kernels/kern_tables.h"
 
+/** tb_library_open - the first of these that is there; it stays open, since its
+ * threads outlive any context. "": passed over. */
+void *tb_library_open(const char *const *files, size_t n);
+
+typedef struct tb_dnnl_version {
+    int major, minor, patch;
+} tb_dnnl_version;
+
+/** tb_dnnl_open - oneDNN, the version built with first, then 2, whose matmul we
+ * know. NULL: not to be had; *v is 0.0.0 where it does not say. */
+void *tb_dnnl_open(tb_dnnl_version *v);
+
 typedef struct tb_matmul tb_matmul;
 
 /** tb_matmul_create - the library opened; NULL where it is absent, has another
