@@ -254,26 +254,40 @@ static const char *const equations[] = {
     "n = mha(x, x, x); mha(n, n, norm(n)) - n*n",
 };
 
+/* Of x alone, or of x and of another list, which has `tokens`. */
+static void three_ways(tb_test *T, const char *text, const char *names,
+                       size_t tokens)
+{
+    double x[24 + 32], keep[8];
+    tb_eval_value sets[3] = {
+        {.name = "x", .rank = 3, .dims = {2, 3, 4}, .data = x},
+        {.name = "memory", .rank = 3, .dims = {2, tokens, 4}, .data = x + 24},
+        {.name = "keep", .rank = 3, .dims = {2, tokens, 1}, .data = keep}};
+    tb_eval_agreement a;
+    tb_test_fill(T, TB_F64, x, TB_LEN(x));
+    for (size_t i = 0; i < TB_LEN(keep); i++)
+        keep[i] = i % 3 != 1;
+    if (strchr(names, ',') && !strstr(names, "memory"))
+        sets[1].name = names + strlen("x,");
+    tb_eval e = {.text = text,
+                 .jacobian = names,
+                 .heads = 2,
+                 .seed = 2,
+                 .nsets = !strchr(names, ',')    ? 1
+                          : strstr(text, "keep") ? 3
+                                                 : 2,
+                 .sets = sets};
+    TB_OKAY(T, tb_eval_check(T->ctx, &e, &a));
+    if (!(a.tangent <= 1e-13) || !(a.difference <= 2e-9) || !(a.largest > 0))
+        tb_test_fail(T, __FILE__, __LINE__,
+                     "%s, %zu tokens: tangent %g difference %g of %g", text,
+                     tokens, a.tangent, a.difference, a.largest);
+}
+
 TB_TEST(jacobian_three_ways)
 {
-    for (size_t i = 0; i < TB_LEN(equations); i++) {
-        tb_case c = {
-            .e = {
-                .text = equations[i], .jacobian = "x", .heads = 2, .seed = 2}};
-        double x[24];
-        tb_eval_agreement a;
-        tb_test_fill(T, TB_F64, x, TB_LEN(x));
-        tb_eval_value v = {
-            .name = "x", .rank = 3, .dims = {2, 3, 4}, .data = x};
-        c.e.nsets = 1;
-        c.e.sets = &v;
-        TB_OKAY(T, tb_eval_check(T->ctx, &c.e, &a));
-        if (!(a.tangent <= 1e-13) || !(a.difference <= 2e-9) ||
-            !(a.largest > 0))
-            tb_test_fail(T, __FILE__, __LINE__,
-                         "%s: tangent %g difference %g of %g", equations[i],
-                         a.tangent, a.difference, a.largest);
-    }
+    for (size_t i = 0; i < TB_LEN(equations); i++)
+        three_ways(T, equations[i], "x", 1);
 }
 
 /* C066: the step and the error of the norm at [1,2,3,4]. */
@@ -330,34 +344,6 @@ TB_TEST(what_is_no_number_does_not_agree)
     help_set(&c, "x", "[0,1]");
     TB_OKAY(T, tb_eval_check(T->ctx, &c.e, &a));
     TB_CHECK(T, a.tangent != a.tangent && a.difference != a.difference);
-}
-
-/* EXPR of x and of other lists, which have `tokens`. */
-static void three_ways(tb_test *T, const char *text, const char *names,
-                       size_t tokens)
-{
-    double x[24 + 32], keep[8];
-    tb_eval_value sets[3] = {
-        {.name = "x", .rank = 3, .dims = {2, 3, 4}, .data = x},
-        {.name = "memory", .rank = 3, .dims = {2, tokens, 4}, .data = x + 24},
-        {.name = "keep", .rank = 3, .dims = {2, tokens, 1}, .data = keep}};
-    tb_eval_agreement a;
-    tb_test_fill(T, TB_F64, x, TB_LEN(x));
-    for (size_t i = 0; i < TB_LEN(keep); i++)
-        keep[i] = i % 3 != 1;
-    if (!strstr(names, "memory"))
-        sets[1].name = names + strlen("x,");
-    tb_eval e = {.text = text,
-                 .jacobian = names,
-                 .heads = 2,
-                 .seed = 2,
-                 .nsets = strstr(text, "keep") ? 3 : 2,
-                 .sets = sets};
-    TB_OKAY(T, tb_eval_check(T->ctx, &e, &a));
-    if (!(a.tangent <= 1e-13) || !(a.difference <= 2e-9) || !(a.largest > 0))
-        tb_test_fail(T, __FILE__, __LINE__,
-                     "%s, %zu tokens: tangent %g difference %g of %g", text,
-                     tokens, a.tangent, a.difference, a.largest);
 }
 
 /* Keys and values of fewer tokens than the queries, or of more; values held
