@@ -304,12 +304,11 @@ static inline size_t random_stem(random_text *r)
 /** random_equation - a text for eval over the streams x and y, of width 4. */
 static inline void random_equation(tb_ctx *ctx, uint64_t seed, tb_buf *out)
 {
-    static random_text zero;
-    random_text r = zero;
+    random_text r = {.out = out,
+                     .rng = tb_rng_make(seed, "equation"),
+                     .can = RANDOM_STOPS | RANDOM_TOKENS | RANDOM_ROPE |
+                            RANDOM_WHOLE};
     tb_buf_init(out, ctx);
-    r.out = out;
-    r.rng = tb_rng_make(seed, "equation");
-    r.can = RANDOM_STOPS | RANDOM_TOKENS | RANDOM_ROPE | RANDOM_WHOLE;
     random_bind(&r, RANDOM_STREAM, "x");
     random_bind(&r, RANDOM_STREAM, "y");
     random_functions(&r);
@@ -324,11 +323,8 @@ static inline void random_equation(tb_ctx *ctx, uint64_t seed, tb_buf *out)
 static inline void random_block(tb_ctx *ctx, uint64_t seed, unsigned without,
                                 random_drawn *d)
 {
-    static random_text zero;
-    random_text r = zero;
+    random_text r = {.out = &d->text, .rng = tb_rng_make(seed, "block")};
     tb_buf_init(&d->text, ctx);
-    r.out = &d->text;
-    r.rng = tb_rng_make(seed, "block");
     random_bind(&r, RANDOM_STREAM, "x");
     random_sizes(&r, d, without);
     random_definitions(&r);

@@ -15,7 +15,7 @@ typedef struct tb_worst {
     tb_agreement a;
     double lane, formula, silent;
     bool loose; /* random blocks may lose digits */
-    size_t layers, kinds[TB_LANE_KIND_NONE + 1];
+    size_t layers, undefined, kinds[TB_LANE_KIND_NONE + 1];
 } tb_worst;
 
 /* --- the lane as a matrix --------------------------------------------------
@@ -409,6 +409,7 @@ static void check_silent(tb_test *T, const tb_trial *t, tb_worst *w)
         tb_test_fail(T, __FILE__, __LINE__, "F = 0: error %g of %g; %s", error,
                      largest, s == TB_OK ? "" : tb_error(T->ctx));
     worse(&w->silent, error / (largest > 1e-12 ? largest : 1));
+    w->undefined += undefined;
     tb_free(T->ctx, z.run.saved);
     tb_free(T->ctx, z.run.work);
     if (z.plan)
@@ -466,10 +467,10 @@ static void check_layers(tb_test *T, const tb_block *b, const tb_settings *s,
 static void print_worst(const char *what, const tb_worst *w)
 {
     printf("%s: %zu layers, largest error against tangent %.2g, backward "
-           "%.2g, difference %.2g, lane %.2g, its formula %.2g, F = 0 %.2g; "
-           "lanes",
+           "%.2g, difference %.2g, lane %.2g, its formula %.2g, F = 0 %.2g "
+           "(%zu without); lanes",
            what, w->layers, w->a.tangent, w->a.backward, w->a.difference,
-           w->lane, w->formula, w->silent);
+           w->lane, w->formula, w->silent, w->undefined);
     for (int k = 0; k <= TB_LANE_KIND_NONE; k++)
         printf(" %s %zu", tb_lane_kind_name((tb_lane_kind)k), w->kinds[k]);
     printf("\n");
@@ -655,6 +656,9 @@ TB_TEST(a_thousand_random_blocks)
     for (uint64_t seed = all.from; seed < all.to && T->failed < 10; seed++)
         check_random(T, seed, &w);
     print_worst("random blocks", &w);
+    for (int k = 0; k <= TB_LANE_KIND_NONE; k++)
+        TB_CHECK(T, !all.enough || w.kinds[k] > 0);
+    TB_CHECK(T, 20 * w.undefined < w.layers);
 }
 
 /* --- the table ------------------------------------------------------------ */
