@@ -38,6 +38,7 @@ def peers_table(t):
         t.ok(row.split("|")[2].strip().endswith(" ms"), row)
     t.has(p.stderr, "llm.c is left out: set LLMC")
     if "PyTorch, tuned" not in p.stdout:
+        t.has(p.stderr, "PyTorch, tuned is left out: missing No module")
         raise Skip("no PyTorch: " + p.stderr)
     for row in rows:
         t.ok(all(cell.strip().endswith("x") for cell in row.split("|")[4:6]), row)
