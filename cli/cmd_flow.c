@@ -157,17 +157,17 @@ static bool is_folder(const char *what)
     return tb_file_exists(path);
 }
 
-static tb_status put_heading(const tb_flow *f, tb_out *out)
+static tb_status put_heading(const tb_flow *f, const tb_terminal *term,
+                             tb_out *out)
 {
-    char depth[80];
+    pool p = {0};
+    const char *label = report_flow_label(&p, f);
+    tb_status s = pool_status(&p);
     tb_out_put(out, "\n");
-    tb_out_put(out, f->block);
-    if (f->nstacks > 1)
-        snprintf(depth, sizeof depth, ", %zu + %zu blocks\n", f->depth,
-                 f->stacks[1].depth);
-    else
-        snprintf(depth, sizeof depth, ", %zu blocks\n", f->depth);
-    return tb_out_put(out, depth);
+    if (s == TB_OK)
+        s = tb_text_term(label, 2, term, out);
+    pool_free(&p);
+    return s;
 }
 
 static tb_status json_of(tb_ctx *ctx, tb_flow *const *runs, size_t n,
@@ -233,7 +233,7 @@ static tb_status put_text(tb_ctx *ctx, const flow_options *o,
     if (s == TB_OK)
         s = flow_summary(ctx, runs, n, &term, out);
     for (size_t i = 0; i < n && s == TB_OK; i++) {
-        s = put_heading(runs[i], out);
+        s = put_heading(runs[i], &term, out);
         if (s == TB_OK && o->table)
             s = flow_table(ctx, runs[i], &term, out);
         if (s == TB_OK && runs[i]->has_spread)

@@ -3,40 +3,14 @@
 #include "flow_print.h"
 #include "report_parts.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* "post-ln", of two stacks "post-ln encoder". */
-static void stack_label(const tb_flow *f, const tb_flow_stack *s, size_t size,
-                        char *out)
+/* Prints what the pool has, which ends here. */
+static tb_status print_table(tb_ctx *ctx, pool *p, const tb_table *t,
+                             const tb_terminal *term, tb_out *out)
 {
-    snprintf(out, size, "%s%s%s", f->block, s->role ? " " : "",
-             s->role ? s->role : "");
-}
-
-/* --- tables ------------------------------------------------------------------
- */
-
-enum { CELL = TB_SHOW_CHARS };
-
-static tb_status print_table(tb_ctx *ctx, const tb_column *columns,
-                             size_t ncolumns, char (*text)[CELL], size_t rows,
-                             const char *caption, const tb_terminal *term,
-                             tb_out *out)
-{
-    const char **cells = calloc(rows * ncolumns + 1, sizeof *cells);
-    if (!cells)
-        return TB_ERR_MEMORY;
-    for (size_t i = 0; i < rows * ncolumns; i++)
-        cells[i] = text[i];
-    tb_table t = {.caption = caption,
-                  .columns = columns,
-                  .n_columns = ncolumns,
-                  .cells = cells,
-                  .n_rows = rows};
-    tb_status s = tb_table_term(ctx, &t, term, out);
-    free(cells);
+    tb_status s = pool_status(p);
+    if (s == TB_OK)
+        s = tb_table_term(ctx, t, term, out);
+    pool_free(p);
     return s;
 }
 
@@ -48,26 +22,23 @@ static size_t count_stacks(tb_flow *const *runs, size_t n)
     return count;
 }
 
-static void summary_row(const tb_flow *f, const tb_flow_stack *s,
-                        char (*c)[CELL])
+static void summary_row(pool *p, const tb_flow *f, const tb_flow_stack *s,
+                        const char **c)
 {
     const tb_flow_row *rows = f->rows + s->first;
     const tb_flow_row *one = &rows[s->nrows > 1 ? 1 : 0];
     double low = rows[0].total;
     for (size_t k = 0; k < s->nrows; k++)
         low = rows[k].total < low ? rows[k].total : low;
-    stack_label(f, s, CELL, c[0]);
-    snprintf(c[1], CELL, "%zu", s->depth);
-    tb_show_number(one->lane, c[2]);
-    tb_show_number(one->total, c[3]);
-    tb_show_number(rows[0].lane, c[4]);
-    tb_show_number(rows[0].total, c[5]);
-    tb_show_number(low, c[6]);
-    if (s->has_final)
-        tb_show_number(s->final_toll, c[7]);
-    else
-        snprintf(c[7], CELL, "none");
-    tb_show_number(f->loss, c[8]);
+    c[0] = report_stack_label(p, f, s);
+    c[1] = pool_text(p, "%zu", s->depth);
+    c[2] = pool_number(p, one->lane);
+    c[3] = pool_number(p, one->total);
+    c[4] = pool_number(p, rows[0].lane);
+    c[5] = pool_number(p, rows[0].total);
+    c[6] = pool_number(p, low);
+    c[7] = s->has_final ? pool_number(p, s->final_toll) : "none";
+    c[8] = pool_number(p, f->loss);
 }
 
 tb_status flow_summary(tb_ctx *ctx, tb_flow *const *runs, size_t n,
@@ -81,16 +52,15 @@ tb_status flow_summary(tb_ctx *ctx, tb_flow *const *runs, size_t n,
         {"loss", TB_RIGHT, 1, false},
     };
     enum { COLS = sizeof columns / sizeof columns[0] };
+    pool p = {0};
     size_t count = count_stacks(runs, n), at = 0;
-    char(*text)[CELL] = calloc(count * COLS, sizeof *text);
-    if (!text)
-        return TB_ERR_MEMORY;
-    for (size_t i = 0; i < n; i++)
+    const char **cells = pool_get(&p, count * COLS, sizeof *cells);
+    for (size_t i = 0; cells && i < n; i++)
         for (size_t k = 0; k < runs[i]->nstacks; k++)
-            summary_row(runs[i], &runs[i]->stacks[k], text + at++ * COLS);
-    tb_status s = print_table(ctx, columns, COLS, text, count, NULL, term, out);
-    free(text);
-    return s;
+            summary_row(&p, runs[i], &runs[i]->stacks[k], cells + at++ * COLS);
+    tb_table t = {
+        .columns = columns, .n_columns = COLS, .cells = cells, .n_rows = count};
+    return print_table(ctx, &p, &t, term, out);
 }
 
 tb_status flow_table(tb_ctx *ctx, const tb_flow *f, const tb_terminal *term,
@@ -111,27 +81,26 @@ tb_status flow_table(tb_ctx *ctx, const tb_flow *f, const tb_terminal *term,
         {"local branch", TB_RIGHT, 5, false},
     };
     enum { COLS = sizeof columns / sizeof columns[0] };
-    char(*text)[CELL] = calloc(f->nrows * COLS, sizeof *text);
-    if (!text)
-        return TB_ERR_MEMORY;
-    for (size_t i = 0; i < f->nrows; i++) { /* the top first, as a tower */
+    pool p = {0};
+    const char **cells = pool_get(&p, f->nrows * COLS, sizeof *cells);
+    for (size_t i = 0; cells && i < f->nrows; i++) { /* the top first */
         const tb_flow_row *r = &f->rows[f->nrows - 1 - i];
-        char(*c)[CELL] = text + i * COLS;
+        const char **c = cells + i * COLS;
         const double numbers[] = {
             r->lane,  r->total,        r->branch,     r->cos,         r->toll,
             r->std_x, r->branch_ratio, r->local_lane, r->local_branch};
-        snprintf(c[0], CELL, "%zu", r->k);
-        if (r->layer)
-            snprintf(c[1], CELL, "%zu", r->layer);
-        snprintf(c[2], CELL, "%s%s%s", r->role ? r->role : "",
-                 r->role ? " " : "", r->name);
+        c[0] = pool_text(&p, "%zu", r->k);
+        c[1] = r->layer ? pool_text(&p, "%zu", r->layer) : "";
+        c[2] = pool_text(&p, "%s%s%s", r->role ? r->role : "",
+                         r->role ? " " : "", r->name);
         for (size_t j = 0; j < sizeof numbers / sizeof numbers[0]; j++)
-            tb_show_number(numbers[j], c[3 + j]);
+            c[3 + j] = pool_number(&p, numbers[j]);
     }
-    tb_status s =
-        print_table(ctx, columns, COLS, text, f->nrows, NULL, term, out);
-    free(text);
-    return s;
+    tb_table t = {.columns = columns,
+                  .n_columns = COLS,
+                  .cells = cells,
+                  .n_rows = f->nrows};
+    return print_table(ctx, &p, &t, term, out);
 }
 
 tb_status flow_weights(tb_ctx *ctx, const tb_flow *f, const tb_terminal *term,
@@ -143,27 +112,22 @@ tb_status flow_weights(tb_ctx *ctx, const tb_flow *f, const tb_terminal *term,
         {"|gradient|", TB_RIGHT, 1, false},
     };
     enum { COLS = sizeof columns / sizeof columns[0] };
-    char(*text)[CELL] = calloc(f->nweights * 3 + 1, sizeof *text);
-    const char **cells = calloc(f->nweights * COLS + 1, sizeof *cells);
-    tb_status s = text && cells ? TB_OK : TB_ERR_MEMORY;
-    for (size_t i = 0; i < f->nweights && s == TB_OK; i++) {
+    pool p = {0};
+    const char **cells = pool_get(&p, f->nweights * COLS, sizeof *cells);
+    for (size_t i = 0; cells && i < f->nweights; i++) {
         const tb_flow_weight *w = &f->weights[i];
-        const double numbers[] = {w->mean, w->std, w->grad_norm};
-        cells[i * COLS] = w->name;
-        cells[i * COLS + 1] = w->start;
-        for (size_t k = 0; k < 3; k++)
-            cells[i * COLS + 2 + k] =
-                tb_show_number(numbers[k], text[i * 3 + k]);
+        const char **c = cells + i * COLS;
+        c[0] = w->name;
+        c[1] = w->start;
+        c[2] = pool_number(&p, w->mean);
+        c[3] = pool_number(&p, w->std);
+        c[4] = pool_number(&p, w->grad_norm);
     }
     tb_table t = {.columns = columns,
                   .n_columns = COLS,
                   .cells = cells,
                   .n_rows = f->nweights};
-    if (s == TB_OK)
-        s = tb_table_term(ctx, &t, term, out);
-    free(text);
-    free(cells);
-    return s;
+    return print_table(ctx, &p, &t, term, out);
 }
 
 tb_status flow_verdicts(tb_ctx *ctx, const tb_flow *f, const tb_terminal *term,

@@ -404,6 +404,13 @@ static const char *one_line(pool *p, const char *block)
     return out ? out : "";
 }
 
+const char *report_stack_label(pool *p, const tb_flow *f,
+                               const tb_flow_stack *s)
+{
+    const char *block = one_line(p, f->block);
+    return s->role ? pool_text(p, "%s %s", block, s->role) : block;
+}
+
 /* --- one line per stack --------------------------------------------------- */
 
 static const tb_column run_columns[] = {
@@ -431,8 +438,7 @@ static void run_row(pool *p, const tb_flow *f, const tb_flow_stack *s,
     double least = rows[0].total;
     for (size_t k = 0; k < s->nrows; k++)
         least = rows[k].total < least ? rows[k].total : least;
-    c[0] = pool_text(p, "%s%s%s", one_line(p, f->block), s->role ? " " : "",
-                     s->role ? s->role : "");
+    c[0] = report_stack_label(p, f, s);
     c[1] = pool_text(p, "%zu", s->depth);
     c[2] = pool_text(p, "%zu", f->width);
     c[3] = pool_text(p, "%zu", f->batch * f->tokens);

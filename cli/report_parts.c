@@ -115,15 +115,14 @@ static tb_flow_curve curve_of(pool *p, const report_flow *run,
         c.branch[k] = rows[k].branch;
         c.names[k] = rows[k].name;
     }
-    return (tb_flow_curve){
-        .block =
-            s->role ? pool_text(p, "%s %s", f->block, s->role) : run->label,
-        .depth = s->role ? s->depth : 0,
-        .n = s->nrows,
-        .lane = c.lane,
-        .total = c.total,
-        .branch = c.branch,
-        .names = c.names};
+    return (tb_flow_curve){.block = s->role ? report_stack_label(p, f, s)
+                                            : run->label,
+                           .depth = s->role ? s->depth : 0,
+                           .n = s->nrows,
+                           .lane = c.lane,
+                           .total = c.total,
+                           .branch = c.branch,
+                           .names = c.names};
 }
 
 tb_flow_figure report_flow_figure(pool *p, const report_flow *flows, size_t n)

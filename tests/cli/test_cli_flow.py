@@ -99,6 +99,20 @@ def flow_blocks_by_depths(t):
 
 
 @test
+def flow_of_a_text_is_called_by_one_line(t):
+    """In every table and heading, whole, however narrow the terminal."""
+    text = "stem: x = norm(x); block: x = x + F(norm(x)); final: x = norm(x)"
+    for columns in ("40", "80", "200"):
+        r = t.run("flow", text, "--depth", "1", "--table", *SMALL, rc=0,
+                  env={"COLUMNS": columns})
+        words = " ".join(r.out.split())
+        t.ok(words.count(text + ", 1 block ") >= 2, r.out)
+        t.ok("\ufffd" not in r.out and "\n, " not in r.out, r.out)
+        t.ok(max(len(line) for line in r.out.splitlines()) <= int(columns))
+    t.has(" ".join(r.out.split()), text + " 1 1 ")  # its row: depth, lane
+
+
+@test
 def flow_split_adds_up(t):
     """|total| is the length of lane + branch at their angle."""
     run, = flow(t, "post-ln", "--depth", "3", "--dtype", "f64", *SMALL)
