@@ -83,7 +83,6 @@ const char *tb_py_fresh(tb_py_body *b, const char *stem)
 
 /* --- lines -------------------------------------------------------------- */
 
-/* "text  # notes", the notes on a line before where both do not fit. */
 /* A call that fills more than a line, over three: its arguments between. */
 static const char *folded(const tb_py_body *b, const char *line)
 {
@@ -102,6 +101,7 @@ static const char *folded(const tb_py_body *b, const char *line)
                         open + 1);
 }
 
+/* "text  # notes", the notes on a line before where both do not fit. */
 void tb_py_line(tb_py_body *b, const char *text)
 {
     const char *notes = b->notes;
