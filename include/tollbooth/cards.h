@@ -26,8 +26,9 @@ typedef struct tb_card {
 enum { TB_DECKS = 3 };
 extern const char *const tb_deck_names[TB_DECKS]; /* recall inline checklist */
 
-/** tb_card_count, tb_card_at - the cards, deck after deck. */
+/** tb_card_count - cards of all decks. */
 size_t tb_card_count(void);
+/** tb_card_at - card i below tb_card_count(), deck after deck. */
 const tb_card *tb_card_at(size_t i);
 /** tb_card_find - the place of the card called `id`, tb_card_count() if there
  * is none. */

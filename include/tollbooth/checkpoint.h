@@ -125,17 +125,14 @@ const char *tb_elem_name(tb_elem e);
 /** tb_elem_of - the file type that stores a tb_dtype as it is. */
 tb_elem tb_elem_of(tb_dtype t);
 
-/**
- * tb_elem_decode - n little-endian elements to floats or doubles.
- * tb_elem_encode - and back, rounding to nearest even; too large a number
- * becomes an infinity (floats) or the nearest end (integers, NaN gives 0);
- * BOOL is x != 0. NaN stays NaN.
- *
- * `raw` may have any alignment. False for the F8 types, which mean nothing
- * without their scales; then nothing is written.
- */
+/** tb_elem_decode - n little-endian elements, of any alignment, to floats or
+ * doubles. False for the F8 types, which mean nothing without their scales;
+ * then nothing is written. */
 bool tb_elem_decode(tb_elem e, const void *raw, size_t n, tb_dtype t,
                     void *out);
+/** tb_elem_encode - and back, as tb_elem_decode, rounding to nearest even; too
+ * large a number becomes an infinity (floats) or the nearest end (integers, NaN
+ * gives 0); BOOL is x != 0. NaN stays NaN. */
 bool tb_elem_encode(tb_elem e, tb_dtype t, const void *x, size_t n, void *raw);
 
 /* --- reading safetensors -------------------------------------------------- */
@@ -321,26 +318,39 @@ tb_status tb_config_parse(tb_ctx *ctx, const char *name, const char *text,
 void tb_config_destroy(tb_config *root);
 
 /* In all below `key` is a member of the object c, or NULL for c itself. */
+
+/** tb_config_what - its kind; TB_CONFIG_ABSENT where there is none. */
 tb_config_kind tb_config_what(const tb_config *c, const char *key);
 
-/* The value, or TB_ERR_INPUT when absent, null or of another kind. An int may
- * be written 12.0; a number may be an int. Strings live as long as the root;
- * one with a NUL inside is refused. */
+/* The value, or TB_ERR_INPUT when absent, null or of another kind. */
+
+/** tb_config_int - of 64 bits; it may be written 12.0. */
 tb_status tb_config_int(tb_config *c, const char *key, int64_t *out);
-tb_status tb_config_size(tb_config *c, const char *key, size_t *out); /* >= 0 */
+/** tb_config_size - an int from 0. */
+tb_status tb_config_size(tb_config *c, const char *key, size_t *out);
+/** tb_config_number - finite, whole or not. */
 tb_status tb_config_number(tb_config *c, const char *key, double *out);
+/** tb_config_string - lives as long as the root; one with a NUL inside is
+ * refused. */
 tb_status tb_config_string(tb_config *c, const char *key, const char **out);
+/** tb_config_bool - true or false, no number. */
 tb_status tb_config_bool(tb_config *c, const char *key, bool *out);
 
-/* The same; absent or null gives `or`. Another kind is still an error. */
+/* The same; absent or null gives `or_`. Another kind is still an error. */
+
+/** tb_config_int_or - as tb_config_int, or or_. */
 tb_status tb_config_int_or(tb_config *c, const char *key, int64_t or_,
                            int64_t *out);
+/** tb_config_size_or - as tb_config_size, or or_. */
 tb_status tb_config_size_or(tb_config *c, const char *key, size_t or_,
                             size_t *out);
+/** tb_config_number_or - as tb_config_number, or or_. */
 tb_status tb_config_number_or(tb_config *c, const char *key, double or_,
                               double *out);
+/** tb_config_string_or - as tb_config_string, or or_, which may be NULL. */
 tb_status tb_config_string_or(tb_config *c, const char *key, const char *or_,
                               const char **out);
+/** tb_config_bool_or - as tb_config_bool, or or_. */
 tb_status tb_config_bool_or(tb_config *c, const char *key, bool or_, bool *out);
 
 /** tb_config_object, _array - a member that must be one. */
