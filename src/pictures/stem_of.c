@@ -9,9 +9,8 @@ static int embedding_of(const tb_graph *g)
     int at = -1;
     for (int i = 0; i < g->nnodes; i++) {
         const tb_node *n = &g->nodes[i];
-        bool places = n->op == &tb_op_position || n->op == &tb_op_sinusoid ||
-                      n->op == &tb_op_drop;
-        if (n->op == &tb_op_embed || (places && n->in[0] == at))
+        bool further = n->pos.line == 0 && n->nin && n->in[0] == at;
+        if (n->op == &tb_op_embed || further)
             at = i;
     }
     return at;

@@ -408,6 +408,27 @@ TB_TEST(stem_on_the_lane)
     tb_out_destroy(out);
 }
 
+/* Dropout of the embedding belongs to it, that of the text is drawn. */
+TB_TEST(stem_that_drops)
+{
+    static const char *const stems[] = {"", "stem: x = drop(x, 0.5)\n"};
+    for (size_t i = 0; i < TB_LEN(stems); i++) {
+        tb_block *b;
+        tb_explained e;
+        tb_diagram d;
+        tb_settings s = TB_SETTINGS_UNSET;
+        char text[80];
+        s.dropout = 0.1;
+        snprintf(text, sizeof text, "%sblock: x = x + F(norm(x))", stems[i]);
+        TB_OKAY(T, tb_block_load(T->ctx, text, &b));
+        TB_OKAY(T, tb_explained_open(T->ctx, &e, b, &s));
+        TB_OKAY(T, tb_explained_diagram(T->ctx, &e.arena, &e, e.kinds, &d));
+        TB_CHECK(T, !d.wired && d.before == i && d.count == i + 1);
+        tb_explained_close(&e);
+        tb_block_destroy(T->ctx, b);
+    }
+}
+
 /* The second sublayer reads what the first was added to: no parallel pair. */
 TB_TEST(sums_in_turn)
 {
