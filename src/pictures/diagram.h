@@ -24,6 +24,10 @@ const char *tb_diagram_describe(tb_arena *a, const tb_diagram *d);
 const char *tb_part_label(tb_arena *a, const tb_diagram_part *p);
 /** What the lane begins with: the embedding, or the block's input. */
 const char *tb_diagram_foot(const tb_diagram *d);
+/** How often the block is repeated, as a line: "from x up to x': 6 blocks".
+ * `before`: a stem stands before it; `end`: where it ends, NULL at the end. */
+void tb_diagram_repeat_term(const tb_diagram *d, bool before, const char *end,
+                            const tb_terminal *term, tb_buf *b);
 /** Items up to the end of a block. */
 size_t tb_diagram_in_block(const tb_diagram *d);
 

@@ -276,20 +276,24 @@ static tb_status draw(text_layout *t, tb_buf *b)
     return t->canvas.failed ? TB_ERR_MEMORY : TB_OK;
 }
 
+void tb_diagram_repeat_term(const tb_diagram *d, bool before, const char *end,
+                            const tb_terminal *term, tb_buf *b)
+{
+    char text[80];
+    if (!d->depth)
+        return;
+    tb_format(text, sizeof text, "%s%s%s%s%zu block%s", before ? "from x" : "",
+              before && end ? " " : "", end ? end : "",
+              before || end ? ": " : "", d->depth, d->depth == 1 ? "" : "s");
+    tb_term_wrap(b, term, 2, text);
+}
+
 static void legend(const text_layout *t, tb_buf *b)
 {
-    size_t in = tb_diagram_in_block(t->d);
-    char text[80];
-    if (t->d->depth) {
-        bool after = in < t->d->count;
-        tb_format(text, sizeof text, "%s%s%zu block%s",
-                  t->d->before && after ? "from x "
-                  : t->d->before        ? "from x: "
-                                        : "",
-                  after ? "up to the last addition: " : "", t->d->depth,
-                  t->d->depth == 1 ? "" : "s");
-        tb_term_wrap(b, t->term, 2, text);
-    }
+    bool after = tb_diagram_in_block(t->d) < t->d->count;
+    tb_diagram_repeat_term(t->d, t->d->before > 0,
+                           after ? "up to the last addition" : NULL, t->term,
+                           b);
     tb_term_wrap(b, t->term, 2,
                  t->d->gains
                      ? "\xE2\x96\xA3 norm (tollbooth)  \xE2\x8A\x95 add  "

@@ -107,17 +107,10 @@ static void put_node(texter *t, const tb_placed *p)
 
 static void legend(const texter *t, const tb_terminal *term, tb_buf *b)
 {
-    char text[80];
-    if (t->d->depth) {
-        bool after = t->d->wiring->block < t->d->wiring->n;
-        tb_format(text, sizeof text, "%s%s%zu block%s",
-                  t->d->wiring->stem && after ? "from x "
-                  : t->d->wiring->stem        ? "from x: "
-                                              : "",
-                  after ? "up to x\xE2\x80\xB2: " : "", t->d->depth,
-                  t->d->depth == 1 ? "" : "s");
-        tb_term_wrap(b, term, 2, text);
-    }
+    const struct tb_wiring *w = t->d->wiring;
+    tb_diagram_repeat_term(t->d, w->stem > 0,
+                           w->block < w->n ? "up to x\xE2\x80\xB2" : NULL, term,
+                           b);
     tb_term_wrap(b, term, 2,
                  "\xE2\x96\xA3 norm (tollbooth)  \xE2\x8A\x95 add  "
                  "\xE2\x8A\x97 times  \xE2\x96\xA0 function  "
