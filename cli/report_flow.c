@@ -408,7 +408,10 @@ const char *report_stack_label(pool *p, const tb_flow *f,
                                const tb_flow_stack *s)
 {
     const char *block = one_line(p, f->block);
-    return s->role ? pool_text(p, "%s %s", block, s->role) : block;
+    if (!s->role)
+        return block;
+    return strchr(block, '=') ? pool_text(p, "%s of %s", s->role, block)
+                              : pool_text(p, "%s %s", block, s->role);
 }
 
 /* --- one line per stack --------------------------------------------------- */

@@ -93,7 +93,8 @@ void report_judge(pool *p, report_training *t, const char *where, double far);
 void report_training_parts(report_sink *s, pool *p, const report *r);
 /** report_flow_label - "post-ln, 12 blocks". */
 const char *report_flow_label(pool *p, const tb_flow *f);
-/** report_stack_label - "post-ln", of two stacks "post-ln encoder". */
+/** report_stack_label - "post-ln", of two stacks "post-ln encoder"; a text, of
+ * which little may be left, "encoder of x = x + F(x)". */
 const char *report_stack_label(pool *p, const tb_flow *f,
                                const tb_flow_stack *s);
 /** report_flow_figure - one panel for each stack; only if nothing failed. */

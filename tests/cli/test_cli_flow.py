@@ -113,6 +113,14 @@ def flow_of_a_text_is_called_by_one_line(t):
 
 
 @test
+def stacks_of_a_text_differ_where_it_is_cut(t):
+    r = t.run("flow", "x = x + F(norm(x)); final: x = norm(x)", "--depth", "1",
+              "--stack", "encoder-decoder", *SMALL, rc=0, env={"COLUMNS": "40"})
+    for role in ("encoder", "decoder"):
+        t.has(r.out, "\n%s of block: \u2026 " % role, "\n%s of block: x" % role)
+
+
+@test
 def flow_split_adds_up(t):
     """|total| is the length of lane + branch at their angle."""
     run, = flow(t, "post-ln", "--depth", "3", "--dtype", "f64", *SMALL)
